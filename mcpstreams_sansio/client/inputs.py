@@ -1,0 +1,196 @@
+"""What a client's streams can be told: a closed union of frozen values.
+
+`ClientStreams` works with messages. A *path* is where a message can be sent and its answer is read: the one shared
+connection of a multiplexed transport, or one exchange of HTTP. Fronts turn bytes into these inputs.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias, final
+
+import attrs
+
+from mcpstreams_sansio.connections import ConnectionLost, DeadlineReached
+from mcpstreams_sansio.ids import CallId, ConnectionId, Entropy, Secret, StreamId
+from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, JSONObject, Message, Response
+from mcpstreams_sansio.wire.streams import ResumeInterval
+
+
+@final
+@attrs.frozen
+class ServerTraits:
+    """What the client knows of its server once the handshake is done (rules P3, R21.7)."""
+
+    marker: bool = False
+    """It advertises `mcpstreams/resumable-streams`: keys, cursors, acknowledgements."""
+
+    instance: str | None = None
+    """Names its memory: keys and in-memory streams end with it. Present with the marker."""
+
+    durable: bool = False
+    """Its keys and streams outlive the instance."""
+
+    key_ttl: float | None = None
+    """Seconds for which it remembers a key from its arrival."""
+
+
+@final
+@attrs.frozen
+class LinkUp:
+    """The handshake is done: requests can be sent."""
+
+    shared: ConnectionId | None
+    """The multiplexed connection that carries everything; `None`: each message gets an exchange of its own (HTTP)."""
+    server: ServerTraits
+
+
+@final
+@attrs.frozen
+class LinkDown:
+    """Nothing can be sent until the next `LinkUp`: the shared connection, or the HTTP session, is gone."""
+
+
+@final
+@attrs.frozen
+class MessageReceived:
+    """One message arrived on a path."""
+
+    connection_id: ConnectionId
+    message: Message = attrs.field(repr=False)
+    event_id: str | None = None
+    """The SSE event id that came with it, where there was one: an opaque cursor."""
+
+
+@final
+@attrs.frozen
+class PositionReceived:
+    """An event without a message moved the cursor of this path: priming (rules H13, H14)."""
+
+    connection_id: ConnectionId
+    event_id: str
+
+
+@final
+@attrs.frozen
+class RetryReceived:
+    """The server asked for this pause before the next reconnect (rules H16, Q7g)."""
+
+    connection_id: ConnectionId
+    retry_ms: int
+
+
+@final
+@attrs.frozen
+class PathAccepted:
+    """The server took what was sent on this exchange: any 2xx head (rule R24)."""
+
+    connection_id: ConnectionId
+
+
+@final
+@attrs.frozen
+class PathRefused:
+    """The server answered this exchange with a status that is no success."""
+
+    connection_id: ConnectionId
+    status: int
+    retry_after: float | None = None
+    """Seconds."""
+
+
+@final
+@attrs.frozen
+class MakeCall:
+    """The application makes a call. Its outcome comes as exactly one `CallFinished`."""
+
+    call_id: CallId
+    method: str
+    params: JSONObject | None
+    entropy: Entropy
+    """Source of the call's key, and of the jitter of its waits (rule Q7g)."""
+
+
+@final
+@attrs.frozen
+class SavedCall:
+    """A call as plain data: what another process needs to go on with it (rule R23)."""
+
+    request_id: str
+    method: str
+    params: JSONObject | None = attrs.field(repr=False)
+    taken: int
+    """Position up to which the application has the messages."""
+    stream_id: StreamId | None = None
+    resume_token: Secret | None = None
+    interval: ResumeInterval = ResumeInterval()
+    key: Secret | None = None
+    instance: str | None = None
+    """The server instance that knows the key."""
+    event_id: str | None = None
+    """The SSE cursor of `taken`, where there is one."""
+
+
+@final
+@attrs.frozen
+class AttachCall:
+    """Go on with a call that was detached here or saved elsewhere (rule R27)."""
+
+    call_id: CallId
+    saved: SavedCall
+    entropy: Entropy
+
+
+@final
+@attrs.frozen
+class DetachCall:
+    """Let go of the call without cancelling it; answered by `CallDetached` (rule R27)."""
+
+    call_id: CallId
+
+
+@final
+@attrs.frozen
+class TakeMessages:
+    """The application has come back for more, or has the result: it has what it was given up to `through` (R23)."""
+
+    call_id: CallId
+    through: int
+    """The position of the last item taken, as the item named it."""
+
+
+@final
+@attrs.frozen
+class CancelCall:
+    """The application no longer wants the result (rules R22, P25)."""
+
+    call_id: CallId
+
+
+@final
+@attrs.frozen
+class AnswerAsk:
+    """The application's answer to a question of the server (rule R24)."""
+
+    call_id: CallId
+    ask_id: str | int
+    answer: Response | ErrorResponse
+    """Its id must be the question's."""
+
+
+ClientStreamsInput: TypeAlias = (
+    LinkUp
+    | LinkDown
+    | MessageReceived
+    | PositionReceived
+    | RetryReceived
+    | PathAccepted
+    | PathRefused
+    | ConnectionLost
+    | MakeCall
+    | AttachCall
+    | DetachCall
+    | TakeMessages
+    | CancelCall
+    | AnswerAsk
+    | DeadlineReached
+)

@@ -1,0 +1,72 @@
+"""What goes over an HTTP exchange, above HTTP/1.1 bytes: shared by the server's front and the client's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TypeAlias, final
+
+import attrs
+
+from mcpstreams_sansio.ids import ConnectionId, Entropy, Principal
+
+Headers: TypeAlias = tuple[tuple[bytes, bytes], ...]
+"""Names in lower case, values as they came, in order."""
+
+
+def find_header(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> bytes | None:
+    """Return the first value of a header, or None. Names are case-insensitive (rule H5)."""
+    for key, value in headers:
+        if key.lower() == name:
+            return value
+    return None
+
+
+@final
+@attrs.frozen
+class HTTPRequest:
+    """One request: its body is complete, since MCP bounds it and one message is one body (rule H6)."""
+
+    method: bytes
+    target: bytes = attrs.field(repr=False)
+    headers: Headers = attrs.field(repr=False)
+    body: bytes = attrs.field(default=b"", repr=False)
+
+
+@final
+@attrs.frozen
+class RequestReceived:
+    """Server: an exchange begins. Its id was never used before."""
+
+    connection_id: ConnectionId
+    request: HTTPRequest
+    entropy: Entropy
+    principal: Principal | None = None
+
+
+@final
+@attrs.frozen
+class SendHead:
+    """Server: send the head of the response. With `EMPTY` body `EndWriting` follows at once."""
+
+    connection_id: ConnectionId
+    status: int
+    headers: Headers = attrs.field(repr=False)
+
+
+@final
+@attrs.frozen
+class SendRequest:
+    """Client: begin an exchange with this request under this id, and report what comes of it."""
+
+    connection_id: ConnectionId
+    request: HTTPRequest
+
+
+@final
+@attrs.frozen
+class HeadReceived:
+    """Client: the head of the response is here; the body follows as `BytesReceived`, then `EndOfFile` or a loss."""
+
+    connection_id: ConnectionId
+    status: int
+    headers: Headers = attrs.field(repr=False)

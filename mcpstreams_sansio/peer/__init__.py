@@ -1,0 +1,1 @@
+"""One multiplexed connection: handshake, dispatch, ping, cancel, for byte streams and WebSockets."""

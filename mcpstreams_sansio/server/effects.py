@@ -1,0 +1,180 @@
+"""What a server's streams want done: a closed union of frozen values, to be carried out in order."""
+
+from __future__ import annotations
+
+import enum
+from typing import TypeAlias, final
+
+import attrs
+
+from mcpstreams_sansio.connections import ConnectionEffect
+from mcpstreams_sansio.ids import ConnectionId, StreamId
+from mcpstreams_sansio.server.inputs import Peer
+from mcpstreams_sansio.server.records import LogRecord
+from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, Request, Response
+from mcpstreams_sansio.wire.refusals import Reason
+
+
+@enum.unique
+class BodyKind(enum.Enum):
+    """What an HTTP response turns out to be (rule R18)."""
+
+    JSON = "json"
+    EVENTS = "events"
+    EMPTY = "empty"
+    """Accepted, nothing to say: 202 (rule H9)."""
+
+
+@final
+@attrs.frozen
+class BeginBody:
+    """The head of an HTTP exchange can go out; the first `Write` of its body follows at once (case R1)."""
+
+    connection_id: ConnectionId
+    body: BodyKind
+    reason: Reason | None = None
+    """Why the request was refused, where the body is such a refusal: some reasons have a status of their own."""
+    retry_after: float | None = None
+    """Seconds, where the refusal is a matter of time."""
+
+
+@final
+@attrs.frozen
+class WriteLog:
+    """Make these records durable, all of them, in order, then report `LogWritten`. One batch is outstanding (R11)."""
+
+    write_id: int
+    records: tuple[LogRecord, ...] = attrs.field(repr=False)
+
+
+@final
+@attrs.frozen
+class StartCall:
+    """Run the application's handler; what had to be durable before it is (rule R9)."""
+
+    stream_id: StreamId
+    request: Request = attrs.field(repr=False)
+    peer: Peer
+    resumable: bool
+    """A lost connection does not end the call."""
+
+
+@enum.unique
+class CancelReason(enum.Enum):
+    """Why the application's work on a call is no longer wanted."""
+
+    CANCELLED = "cancelled"
+    ABANDONED = "abandoned"
+    CONNECTION_LOST = "connection lost"
+    SESSION_ENDED = "session ended"
+    LOG_FULL = "log full"
+    LOG_FAILED = "log failed"
+
+
+@final
+@attrs.frozen
+class CancelCall:
+    """Stop the handler: nobody can receive its result any more."""
+
+    stream_id: StreamId
+    reason: CancelReason
+
+
+@final
+@attrs.frozen
+class AskAnswered:
+    """The client's one answer to a question of the application."""
+
+    stream_id: StreamId
+    ask_id: str
+    answer: Response | ErrorResponse = attrs.field(repr=False)
+
+
+@enum.unique
+class AskFailure(enum.Enum):
+    """Why a question will not be answered."""
+
+    UNSUPPORTED = "unsupported"
+    """The client lacks the capability (rule R24)."""
+    TIMED_OUT = "timed out"
+    TOO_MANY = "too many"
+    """`max_asks` questions of this stream are open."""
+    STREAM_GONE = "stream gone"
+
+
+@final
+@attrs.frozen
+class AskFailed:
+    """A question of the application got no answer and will get none."""
+
+    stream_id: StreamId
+    ask_id: str
+    failure: AskFailure
+
+
+@final
+@attrs.frozen
+class HoldMessages:
+    """The stream is at its limit: let the application wait before it sends more (overflow `wait`, rule R10)."""
+
+    stream_id: StreamId
+
+
+@final
+@attrs.frozen
+class SendMore:
+    """There is room again."""
+
+    stream_id: StreamId
+
+
+@final
+@attrs.frozen
+class Refused:
+    """An order of the application came too late: its stream is gone (rule R13)."""
+
+    stream_id: StreamId
+    reason: Reason
+
+
+@final
+@attrs.frozen
+class StreamAttached:
+    """A connection delivers this stream from now on."""
+
+    stream_id: StreamId
+    connection_id: ConnectionId
+
+
+@final
+@attrs.frozen
+class StreamDetached:
+    """No connection delivers this stream any more; it waits for its client."""
+
+    stream_id: StreamId
+
+
+@final
+@attrs.frozen
+class StreamGone:
+    """The stream is over and its log is freed; only the reason is remembered, for a while."""
+
+    stream_id: StreamId
+    reason: Reason
+
+
+StreamsEffect: TypeAlias = (
+    ConnectionEffect
+    | BeginBody
+    | WriteLog
+    | StartCall
+    | CancelCall
+    | AskAnswered
+    | AskFailed
+    | HoldMessages
+    | SendMore
+    | Refused
+    | StreamAttached
+    | StreamDetached
+    | StreamGone
+)

@@ -1,0 +1,312 @@
+"""What a server's streams can be told: a closed union of frozen values.
+
+Things that happened are participles, orders of the application are imperatives. Ids, tokens and keys arrive in the
+inputs; a machine makes none (rule R13 names what is refused by an exception: only what is wrong whatever the time).
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import NewType, TypeAlias, final
+
+import attrs
+
+from mcpstreams_sansio.connections import ConnectionLost, DeadlineReached, Framing, Written
+from mcpstreams_sansio.ids import ConnectionId, Digest, Principal, RequestId, Secret, StreamId
+from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, JSONObject, Notification, Request, Response
+from mcpstreams_sansio.wire.streams import Attempt, ResumeInterval
+
+Scope = NewType("Scope", str)
+"""What a request id is unique in and an answer is entitled by: one multiplexed connection, or one HTTP session."""
+
+
+@enum.unique
+class StreamKind(enum.Enum):
+    """What the requester of a stream can do after a loss; fixed when the stream is opened (rule R2)."""
+
+    ANNOUNCED = "announced"
+    """It declared `streams`: `create` and `end` are entries, and a token resumes it on any connection."""
+
+    SILENT = "silent"
+    """It did not, and was answered by events: only a cursor of the same HTTP session brings it back."""
+
+    FLEETING = "fleeting"
+    """Nothing brings it back: the log only holds what is not written yet."""
+
+
+@enum.unique
+class AfterLoss(enum.Enum):
+    """What becomes of the work of a fleeting stream whose connection is lost (rule D5)."""
+
+    CANCEL = "cancel"
+    RUN_ON = "run on"
+
+
+@enum.unique
+class BodyPolicy(enum.Enum):
+    """When the answer to an HTTP request becomes an event stream (rule R18)."""
+
+    AT_ONCE = "at once"
+    """As soon as the call is accepted: priming and `create` go out with the head."""
+
+    WHEN_NEEDED = "when needed"
+    """When anything but the response comes first, or nothing within `sse_after`."""
+
+    NEVER = "never"
+    """The requester accepts no event stream."""
+
+
+@final
+@attrs.frozen
+class Peer:
+    """What one side knows of the other once the handshake is done (rule R12)."""
+
+    streams: bool = False
+    """It declared `capabilities.streams` (rules P1, P2)."""
+
+    marker: bool = False
+    """It declared `mcpstreams/resumable-streams`: cursors, acknowledgements, attempts, keys."""
+
+    capabilities: frozenset[str] = frozenset()
+    """Names of the capabilities it declared; an `ask` for another one fails at once (rule R24)."""
+
+    info: JSONObject | None = attrs.field(default=None, eq=False)
+    """Its `clientInfo`, as sent."""
+
+
+@final
+@attrs.frozen
+class CallPolicy:
+    """How one call is served, decided when it arrives (rule R18)."""
+
+    kind: StreamKind
+    body: BodyPolicy = BodyPolicy.AT_ONCE
+    after_loss: AfterLoss = AfterLoss.CANCEL
+    interval: ResumeInterval = ResumeInterval()
+    """`max` 0 is not resumable; `max` absent takes the server's own limit (rule Q7c)."""
+    run_on: bool = False
+    """The work goes on although its stream was abandoned (rule R27)."""
+
+
+@final
+@attrs.frozen
+class ConnectionOpened:
+    """A delivery path exists from now on. Its id was never used before (rule R13)."""
+
+    connection_id: ConnectionId
+    framing: Framing
+    scope: Scope
+    principal: Principal | None = None
+    primes: bool = False
+    """Its event streams begin with an empty event that carries the position (rules H13, H19)."""
+
+
+@final
+@attrs.frozen
+class ScopeEnded:
+    """An HTTP session is over: silent streams go, announced ones are detached (rule R16)."""
+
+    scope: Scope
+
+
+@final
+@attrs.frozen
+class Reply:
+    """Send a message that belongs to no stream: it waits for no entry (rule R15)."""
+
+    connection_id: ConnectionId
+    message: Response | ErrorResponse | Notification
+
+
+@final
+@attrs.frozen
+class CallReceived:
+    """A request for the application arrived; a known key makes it a re-send (rule R21)."""
+
+    connection_id: ConnectionId
+    stream_id: StreamId
+    """A fresh id: it names the call, and its stream."""
+    request: Request = attrs.field(repr=False)
+    """As the application may see it: without our own `_meta` keys."""
+    peer: Peer
+    policy: CallPolicy
+    fresh_token: Secret
+    """The token of the new stream, or one more for a re-sent call whose `create` must be made again (rule R3)."""
+    key: Secret | None = None
+    digest: Digest | None = None
+    """What a re-send under the same key must repeat (rule R21.2); present exactly with `key`."""
+    attempt: Attempt | None = None
+
+
+@final
+@attrs.frozen
+class ResumeReceived:
+    """`stream/resume`, with its id or without one (rule D2)."""
+
+    connection_id: ConnectionId
+    request_id: RequestId | None
+    stream_id: StreamId
+    resume_token: Secret
+    after: int | None = None
+    """The position of the last entry that the client has; absent, everything unconfirmed comes (rule R8)."""
+    attempt: Attempt | None = None
+    marker: bool = False
+    """The requester knows our extensions: it may re-attach on the same connection (rule R14)."""
+
+
+@final
+@attrs.frozen
+class CursorReceived:
+    """An HTTP GET with `Last-Event-ID`: a cursor of this session, without a token (rules R17, Q13)."""
+
+    connection_id: ConnectionId
+    stream_id: StreamId
+    after: int
+
+
+@final
+@attrs.frozen
+class PollReceived:
+    """`stream/poll` (rules P27-P31)."""
+
+    connection_id: ConnectionId
+    request_id: RequestId
+    stream_id: StreamId
+    resume_token: Secret
+
+
+@final
+@attrs.frozen
+class AckReceived:
+    """The client has everything of one stream up to `through` (rule R6)."""
+
+    connection_id: ConnectionId
+    stream_id: StreamId
+    through: int
+    resume_token: Secret | None = None
+
+
+@final
+@attrs.frozen
+class AnswerReceived:
+    """The client answered a request of the server (rule R24)."""
+
+    connection_id: ConnectionId
+    answer: Response | ErrorResponse = attrs.field(repr=False)
+
+
+@final
+@attrs.frozen
+class CancelReceived:
+    """`mcpstreams/cancel`: idempotent, by token, from any connection (rule R22)."""
+
+    connection_id: ConnectionId
+    request_id: RequestId
+    stream_id: StreamId
+    resume_token: Secret
+
+
+@final
+@attrs.frozen
+class CancelledReceived:
+    """`notifications/cancelled`: by request id where that id is at home, or by key (rules Q9b, Q9e, R21.6)."""
+
+    connection_id: ConnectionId
+    request_id: RequestId | None
+    key: Secret | None = None
+
+
+@final
+@attrs.frozen
+class SendMessage:
+    """The application sends a notification on a stream."""
+
+    stream_id: StreamId
+    message: Notification
+
+
+@final
+@attrs.frozen
+class AskPeer:
+    """The application asks the client something on a stream (sampling, elicitation, ...)."""
+
+    stream_id: StreamId
+    ask_id: str
+    """Carries 128 unguessable bits of its own (rule R24)."""
+    method: str
+    params: JSONObject | None = None
+
+
+@final
+@attrs.frozen
+class WithdrawAsk:
+    """The application no longer wants the answer: the client is told, a late answer is ignored."""
+
+    stream_id: StreamId
+    ask_id: str
+
+
+@final
+@attrs.frozen
+class Respond:
+    """The application's one answer to the call; the stream completes."""
+
+    stream_id: StreamId
+    outcome: Response | ErrorResponse
+    """Its id must be the request's."""
+
+
+@final
+@attrs.frozen
+class ReleaseStream:
+    """Let go of the connection, not of the stream: the client comes back by itself (rules H15, Q2c)."""
+
+    stream_id: StreamId
+
+
+@final
+@attrs.frozen
+class LogWritten:
+    """Every batch up to and including `write_id` is durable."""
+
+    write_id: int
+
+
+@final
+@attrs.frozen
+class LogFailed:
+    """The log takes nothing more: what is durable stays readable, nothing new is accepted (rule R9)."""
+
+    reason: str
+
+
+@final
+@attrs.frozen
+class Drain:
+    """Stop politely: accept no new call and let go of every connection (their streams stay)."""
+
+
+PeerInput: TypeAlias = (
+    CallReceived
+    | ResumeReceived
+    | CursorReceived
+    | PollReceived
+    | AckReceived
+    | AnswerReceived
+    | CancelReceived
+    | CancelledReceived
+)
+ApplicationInput: TypeAlias = SendMessage | AskPeer | WithdrawAsk | Respond | ReleaseStream
+StreamsInput: TypeAlias = (
+    ConnectionOpened
+    | ConnectionLost
+    | ScopeEnded
+    | Written
+    | Reply
+    | PeerInput
+    | ApplicationInput
+    | LogWritten
+    | LogFailed
+    | Drain
+    | DeadlineReached
+)
