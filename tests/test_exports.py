@@ -1,0 +1,80 @@
+"""What the core exports is there, documented, and closed where it says so."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import itertools
+import types
+import typing
+from collections.abc import Iterator
+
+import attrs
+import pytest
+
+import mcpstreams_sansio
+from tests.sources import CORE, module_name, parse, python_files
+
+EXPORTS = list(mcpstreams_sansio.__all__)
+
+
+def order(name: str) -> tuple[int, str]:
+    """Return where a name belongs: constants, then types, then functions, each by the alphabet."""
+    kind = 0 if name.isupper() else 1 if name[0].isupper() else 2
+    return kind, name
+
+
+def documented_assignments() -> set[str]:
+    """Return the names of the core's top-level assignments that have a string literal under them."""
+    names = set()
+    for path in python_files(CORE):
+        body = parse(path).body
+        for node, below in itertools.pairwise(body):
+            match node, below:
+                case (
+                    ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)),
+                    ast.Expr(value=ast.Constant(value=str())),
+                ):
+                    names.add(name)
+    return names
+
+
+def members(value: object) -> Iterator[type]:
+    """Yield the classes of a union, as deep as it goes."""
+    for member in typing.get_args(value):
+        if isinstance(member, type):
+            yield member
+        else:
+            yield from members(member)
+
+
+def closed_unions() -> dict[str, set[type]]:
+    """Return the core's union aliases, each with those of its members that are classes of the core."""
+    unions = {}
+    for module in map(module_name, python_files(CORE)):
+        for alias, value in vars(importlib.import_module(module)).items():
+            if isinstance(value, types.UnionType):
+                ours = {member for member in members(value) if member.__module__.startswith("mcpstreams_sansio.")}
+                unions[f"{module}.{alias}"] = ours
+    return unions
+
+
+def test_the_exports_are_sorted_and_named_once() -> None:
+    assert sorted(set(EXPORTS), key=order) == EXPORTS
+
+
+@pytest.mark.parametrize("name", EXPORTS)
+def test_an_export_is_there_and_documented(name: str) -> None:
+    value = getattr(mcpstreams_sansio, name)
+    if isinstance(value, type | types.FunctionType):
+        assert value.__module__.startswith("mcpstreams_sansio.")
+        assert vars(value).get("__doc__") if isinstance(value, type) else value.__doc__
+    else:  # an alias or a constant: it has no docstring, so a string literal stands under it
+        assert name in documented_assignments()
+
+
+def test_every_member_of_a_union_is_frozen_and_final() -> None:
+    classes = set[type]().union(*closed_unions().values())
+    assert classes, "no union of the core has a class of the core in it"
+    assert {cls.__name__ for cls in classes if not (attrs.has(cls) and attrs.inspect(cls).is_frozen)} == set()
+    assert {cls.__name__ for cls in classes if not getattr(cls, "__final__", False)} == set()
