@@ -8,10 +8,8 @@ import trio
 
 from mcpstreams_sansio.connections import EndWriting, Write
 from mcpstreams_sansio.http.messages import SendHead
+from trio_bindings.closing import STREAM_FAILURES, close_politely
 from trio_bindings.driver import Connection
-
-LINGER_SECONDS = 1.0
-"""How long the peer may take to close its side after ours: closing at once could destroy what it has yet to read."""
 
 
 async def run_byte_stream(connection: Connection, stream: trio.abc.Stream) -> None:
@@ -23,6 +21,7 @@ async def run_byte_stream(connection: Connection, stream: trio.abc.Stream) -> No
         async with trio.open_nursery() as nursery:
             nursery.start_soon(_read, connection, stream, nursery.cancel_scope)
             nursery.start_soon(_write, connection, stream, nursery.cancel_scope)
+        await close_politely(stream)
     finally:
         await trio.aclose_forcefully(stream)
 
@@ -31,7 +30,7 @@ async def _read(connection: Connection, stream: trio.abc.Stream, scope: trio.Can
     try:
         while data := await stream.receive_some():
             connection.received(bytes(data))
-    except (trio.BrokenResourceError, trio.ClosedResourceError):
+    except STREAM_FAILURES:
         scope.cancel()
     else:
         connection.received_eof()
@@ -50,16 +49,6 @@ async def _write(connection: Connection, stream: trio.abc.Stream, scope: trio.Ca
                     raise AssertionError("a stream of lines has no heads")
                 case never:
                     assert_never(never)
-        await _end(stream)
-        scope.deadline = trio.current_time() + LINGER_SECONDS
-    except (trio.BrokenResourceError, trio.ClosedResourceError):
-        scope.cancel()
-
-
-async def _end(stream: trio.abc.Stream) -> None:
-    """Tell the peer that nothing more comes."""
-    if isinstance(stream, trio.abc.HalfCloseableStream):
-        await stream.send_eof()
-    else:
-        with trio.move_on_after(LINGER_SECONDS):
-            await stream.aclose()
+    except STREAM_FAILURES:
+        connection.lost()
+    scope.cancel()

@@ -162,9 +162,10 @@ class Driver(Generic[InputT, EffectT]):
         self._connection_ids = itertools.count(1)
         self._alarm = trio.CancelScope()
         self._leavings = trio.lowlevel.ParkingLot()
+        self._block = contextlib.AsyncExitStack()
         self._is_closed = False
-        self.route(Write, self._queue)
-        self.route(EndWriting, self._queue)
+        self.route(Write, self.queue)
+        self.route(EndWriting, self.queue)
         self.route(DropConnection, self._drop)
 
     # ------------------------------------------------------------------------------------------- machine and routes
@@ -195,10 +196,13 @@ class Driver(Generic[InputT, EffectT]):
     async def _keep_time(self) -> None:
         """Wake the machine at each deadline that it names; `submit` moves the alarm of the sleep that goes on."""
         while True:
-            with self._alarm:
-                await trio.sleep(math.inf)
+            await self._sleep()
             self._alarm = trio.CancelScope()
             self.submit(DeadlineReached())
+
+    async def _sleep(self) -> None:
+        with self._alarm:
+            await trio.sleep_forever()
 
     # --------------------------------------------------------------------------------------------------- connections
 
@@ -235,17 +239,13 @@ class Driver(Generic[InputT, EffectT]):
         """Route for everything that a connection's writer carries out, in order."""
         self._connections[effect.connection_id].queue(effect)
 
-    def _queue(self, effect: Write | EndWriting) -> None:
-        self.queue(effect)
-
     def _drop(self, effect: DropConnection) -> None:
         self._connections[effect.connection_id].dropped()
 
     # --------------------------------------------------------------------------------------------------------- tasks
 
     async def __aenter__(self) -> Self:
-        self._block = trio.open_nursery()
-        self.nursery = await self._block.__aenter__()
+        self.nursery = await self._block.enter_async_context(trio.open_nursery())
         """Where every task of the driver and its owner lives."""
         self.nursery.start_soon(self._keep_time)
         return self
@@ -256,6 +256,6 @@ class Driver(Generic[InputT, EffectT]):
         # The nursery is not told of the body's exception: it would wrap it. What a task raised still comes out of here.
         self.nursery.cancel_scope.cancel()
         try:
-            await self._block.__aexit__(None, None, None)
+            await self._block.aclose()
         finally:
             self._is_closed = True

@@ -64,6 +64,11 @@ async def settle() -> None:
     await trio.testing.wait_all_tasks_blocked()
 
 
+async def for_ever() -> None:
+    """Sleep until cancelled. What follows may run then, and a type checker must not think otherwise."""
+    await trio.sleep_forever()
+
+
 @final
 class CancelAtStep(trio.abc.Instrument):
     """Cancels a scope just before the n-th step that any task takes in it."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import math
 from collections.abc import AsyncIterator
 
 import pytest
@@ -20,8 +19,9 @@ from mcpstreams_sansio.connections import (
     Write,
     Written,
 )
-from tests.trio.machines import FakeDriver, FakeMachine, cancel_at_each_step, settle
-from trio_bindings.byte_stream import LINGER_SECONDS, run_byte_stream
+from tests.trio.machines import FakeDriver, FakeMachine, cancel_at_each_step, for_ever, settle
+from trio_bindings.byte_stream import run_byte_stream
+from trio_bindings.closing import LINGER_SECONDS
 from trio_bindings.driver import Connection
 
 
@@ -148,7 +148,7 @@ class Broken(trio.abc.Stream):
     async def receive_some(self, max_bytes: int | None = None) -> bytes:
         await trio.lowlevel.checkpoint()
         if self.sends:
-            await trio.sleep(math.inf)
+            await for_ever()
         raise self.error
 
     async def send_all(self, data: bytes | bytearray | memoryview) -> None:
@@ -216,7 +216,7 @@ class SilentlyClosing(Broken):
     """A stream that cannot be closed in one direction, and whose `aclose` takes its time."""
 
     async def receive_some(self, max_bytes: int | None = None) -> bytes:
-        await trio.sleep(math.inf)
+        await for_ever()
         return b""
 
     async def aclose(self) -> None:

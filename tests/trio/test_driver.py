@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import pytest
 import trio
 import trio.testing
@@ -21,7 +19,7 @@ from mcpstreams_sansio.connections import (
     Written,
 )
 from mcpstreams_sansio.http.messages import SendHead
-from tests.trio.machines import FakeDriver, FakeMachine, settle
+from tests.trio.machines import FakeDriver, FakeMachine, for_ever, settle
 from trio_bindings.driver import MAX_COMMANDS, Connection
 
 
@@ -156,6 +154,7 @@ async def test_an_exception_of_the_block_comes_out_as_it_is() -> None:
     async def run() -> None:
         async with FakeDriver(FakeMachine()) as driver:
             driver.nursery.start_soon(trio.sleep_forever)
+            await settle()
             raise ValueError("mine")
 
     with pytest.raises(ValueError, match="mine"):
@@ -179,6 +178,7 @@ async def test_leaving_the_block_ends_every_task_in_it() -> None:
 
 async def test_a_task_that_fails_ends_the_block_and_is_not_hidden() -> None:
     async def task() -> None:
+        await trio.lowlevel.checkpoint()
         raise RuntimeError("a fault in a task")
 
     async def run() -> None:
@@ -186,16 +186,15 @@ async def test_a_task_that_fails_ends_the_block_and_is_not_hidden() -> None:
             driver.nursery.start_soon(task)
             await trio.sleep_forever()
 
-    with pytest.raises(ExceptionGroup) as caught:
+    with pytest.RaisesGroup(pytest.RaisesExc(RuntimeError, match="a fault in a task")):
         await run()
-    assert caught.group_contains(RuntimeError, match="a fault in a task")
 
 
 async def test_cancelling_around_the_block_leaves_it() -> None:
     with trio.CancelScope() as scope:
         async with FakeDriver(FakeMachine()):
             scope.cancel()
-            await trio.sleep(math.inf)
+            await for_ever()
     assert scope.cancelled_caught
 
 
@@ -285,7 +284,7 @@ async def test_a_dropped_connection_ends_its_transport_and_reports_nothing() -> 
         machine.script = lambda event: [DropConnection(connection.connection_id, DropReason.STALLED)]
         with driver.carry(connection):
             driver.submit("drop it")
-            await trio.sleep(math.inf)
+            await for_ever()
         await driver.wait_without_connections()
     assert machine.heard == ["drop it"]
 
@@ -297,7 +296,7 @@ async def test_a_connection_can_be_dropped_before_its_transport_starts() -> None
         machine.script = lambda event: [DropConnection(connection.connection_id, DropReason.FINISHED)]
         driver.submit("drop it")
         with driver.carry(connection):
-            await trio.sleep(math.inf)
+            await for_ever()
     assert machine.heard == ["drop it"]
 
 
