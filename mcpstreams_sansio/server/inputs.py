@@ -14,7 +14,9 @@ import attrs
 from mcpstreams_sansio.connections import ConnectionLost, DeadlineReached, Framing, Written
 from mcpstreams_sansio.ids import ConnectionId, Digest, Principal, RequestId, Secret, StreamId
 from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, JSONObject, Notification, Request, Response
-from mcpstreams_sansio.wire.streams import Attempt, ResumeInterval
+from mcpstreams_sansio.wire.marker import Attempt
+from mcpstreams_sansio.wire.revisions import AfterLoss
+from mcpstreams_sansio.wire.streams import ResumeInterval
 
 Scope = NewType("Scope", str)
 """What a request id is unique in and an answer is entitled by: one multiplexed connection, or one HTTP session."""
@@ -32,14 +34,6 @@ class StreamKind(enum.Enum):
 
     FLEETING = "fleeting"
     """Nothing brings it back: the log only holds what is not written yet."""
-
-
-@enum.unique
-class AfterLoss(enum.Enum):
-    """What becomes of the work of a fleeting stream whose connection is lost (rule D5)."""
-
-    CANCEL = "cancel"
-    RUN_ON = "run on"
 
 
 @enum.unique
@@ -91,7 +85,7 @@ class CallPolicy:
 @final
 @attrs.frozen
 class ConnectionOpened:
-    """A delivery path exists from now on. Its id was never used before (rule R13)."""
+    """A delivery path exists from now on. Its id is higher than every one before it (rule R13)."""
 
     connection_id: ConnectionId
     framing: Framing
@@ -116,6 +110,14 @@ class Reply:
 
     connection_id: ConnectionId
     message: Response | ErrorResponse | Notification
+
+
+@final
+@attrs.frozen
+class Accept:
+    """A message that has no answer was taken: an HTTP exchange is answered 202, others hear nothing (rule H9)."""
+
+    connection_id: ConnectionId
 
 
 @final
@@ -147,8 +149,9 @@ class ResumeReceived:
     request_id: RequestId | None
     stream_id: StreamId
     resume_token: Secret
-    after: int | None = None
-    """The position of the last entry that the client has; absent, everything unconfirmed comes (rule R8)."""
+    cursors: frozenset[int] = frozenset()
+    """The position of the last entry that the client has, from the body and from the header: they must agree (Q13).
+    Without any, everything unconfirmed comes (rule R8)."""
     attempt: Attempt | None = None
     marker: bool = False
     """The requester knows our extensions: it may re-attach on the same connection (rule R14)."""
@@ -303,6 +306,7 @@ StreamsInput: TypeAlias = (
     | ScopeEnded
     | Written
     | Reply
+    | Accept
     | PeerInput
     | ApplicationInput
     | LogWritten

@@ -1,0 +1,149 @@
+"""Who delivers a stream: attaching a connection, and the five ways in which that ends (rule R15)."""
+
+from __future__ import annotations
+
+from collections import deque
+from enum import Enum, unique
+
+from mcpstreams_sansio.connections import Framing
+from mcpstreams_sansio.server.effects import BeginBody, BodyKind, StreamAttached, StreamDetached
+from mcpstreams_sansio.server.inputs import StreamKind
+from mcpstreams_sansio.server.outbox import Connection, Phase
+from mcpstreams_sansio.server.registry import ConnectionTimer, Registry, StreamTimer
+from mcpstreams_sansio.server.stream import Attachment, ByCall, ByCursor, ByResume, Origin, Stream, attachment_of
+from mcpstreams_sansio.server.table import StreamSignal
+from mcpstreams_sansio.wire.jsonrpc import Response, encode_message
+from mcpstreams_sansio.wire.refusals import Reason, refusal
+
+
+@unique
+class Ending(Enum):
+    """How an attachment ended."""
+
+    FINISHED = "finished"
+    """The last entry was written, or the stream is over."""
+    RELEASED = "released"
+    """The server let go; the client comes back by itself."""
+    SUPERSEDED = "superseded"
+    """A newer connection took over."""
+    CANCELLED = "cancelled"
+    """The client cancelled the resume, not the call (rule Q2f)."""
+    LOST = "lost"
+    """The connection is gone: nobody can be told anything."""
+
+
+def attach(registry: Registry, stream: Stream, path: Connection, origin: Origin, position: int) -> None:
+    """Deliver a stream on this connection from now on, from `position` onwards; whoever did so before is fenced.
+
+    Questions that nobody answered and that the client already has come first, as repeats (rules Q4d, R24); a plain
+    cursor gets only what follows it.
+    """
+    if stream.attachment is not None:
+        end(registry, stream, Ending.SUPERSEDED, successor=path)
+    stream.step(StreamSignal.ATTACH)
+    repeats = (
+        deque[bytes]()
+        if isinstance(origin, ByCursor)
+        else deque(ask.payload for ask in stream.asks.values() if ask.sequence <= position)
+    )
+    hold(registry, stream, path, Attachment(path.connection_id, origin, position, repeats))
+    registry.deadlines.clear((StreamTimer.ABANDON, stream.stream_id))
+    if path.framing is Framing.HTTP:
+        open_events(registry, path)
+
+
+def hold(registry: Registry, stream: Stream, path: Connection, attachment: Attachment) -> None:
+    """Tie a stream and a connection together, in every table."""
+    stream.attachment = attachment
+    registry.bind(stream, path.scope)
+    path.attached[stream.stream_id] = None
+    path.make_ready(stream.stream_id)
+    if isinstance(attachment.origin, ByResume) and attachment.origin.request_id is not None:
+        registry.resumes[path.scope, attachment.origin.request_id] = stream.stream_id
+    if (
+        registry.config.keepalive is not None
+        and (ConnectionTimer.KEEPALIVE, path.connection_id) not in registry.deadlines
+    ):
+        registry.set_timer((ConnectionTimer.KEEPALIVE, path.connection_id), registry.config.keepalive)
+    registry.touch(path.connection_id)
+    registry.effects.append(StreamAttached(stream.stream_id, path.connection_id))
+
+
+def open_events(registry: Registry, path: Connection) -> None:
+    """Make the body of an HTTP exchange an event stream; it begins by saying where it stands (rules R1, H13)."""
+    if path.phase is not Phase.UNDECIDED:
+        return
+    path.phase = Phase.EVENTS
+    registry.effects.append(BeginBody(path.connection_id, BodyKind.EVENTS))
+    registry.deadlines.clear((ConnectionTimer.DECIDE, path.connection_id))
+    # Something goes out with the head in any case, so that no proxy holds it back (cases R1, R3).
+    if path.primes and path.attached:
+        stream_id = path.first_attached()
+        path.prime(stream_id, attachment_of(registry.streams[stream_id]).position)
+    else:
+        path.keep_alive()
+    registry.touch(path.connection_id)
+
+
+def end(registry: Registry, stream: Stream, ending: Ending, successor: Connection | None = None) -> None:
+    """Untie a stream from its connection, and tell the client there what it has to know.
+
+    The result of a resume is the tail of the attachment: it queues up behind the last entry (rule R15).
+    """
+    attachment = attachment_of(stream)
+    stream.attachment = None
+    path = registry.connections[attachment.connection_id]
+    path.forget(stream.stream_id)
+    resume_id = attachment.origin.request_id if isinstance(attachment.origin, ByResume) else None
+    if resume_id is not None:
+        registry.resumes.pop((path.scope, resume_id), None)
+    if ending is Ending.LOST:
+        return
+    registry.touch(path.connection_id)
+    if path.framing is Framing.HTTP:
+        _end_exchange(registry, path, attachment, ending)
+        return
+    match ending:
+        case Ending.FINISHED | Ending.RELEASED if resume_id is not None:
+            path.reply(encode_message(Response(resume_id, {})))
+        case Ending.SUPERSEDED:
+            told = stream.request_id if isinstance(attachment.origin, ByCall) else resume_id
+            # On one connection the call's own answer still comes this way: an error under its id would be a lie.
+            same_path = successor is path and isinstance(attachment.origin, ByCall)
+            if told is not None and not same_path:
+                path.reply(encode_message(refusal(told, Reason.SUPERSEDED)))
+        case _:
+            pass
+
+
+def _end_exchange(registry: Registry, path: Connection, attachment: Attachment, ending: Ending) -> None:
+    match ending:
+        case Ending.SUPERSEDED:
+            path.ask_to_retry(registry.config.takeover_retry_ms)
+        case Ending.RELEASED:
+            path.ask_to_retry(registry.config.retry_ms)
+        case Ending.FINISHED if isinstance(attachment.origin, ByResume) and attachment.origin.request_id is not None:
+            path.reply(encode_message(Response(attachment.origin.request_id, {})))
+        case _:
+            pass
+    open_events(registry, path)
+    path.end()
+
+
+def await_client(registry: Registry, stream: Stream) -> None:
+    """Start the time within which the client has to come back, or to ask (rules P32, P33, Q7a, Q7e)."""
+    registry.effects.append(StreamDetached(stream.stream_id))
+    rearm(registry, stream)
+
+
+def rearm(registry: Registry, stream: Stream) -> None:
+    """Start the abandonment timer anew at its full length: never while attached, never by a failure (rule Q7b)."""
+    if stream.attachment is not None:
+        return
+    if stream.policy.kind is StreamKind.SILENT:
+        registry.set_timer((StreamTimer.ABANDON, stream.stream_id), registry.config.silent_retention)
+    else:
+        longest = stream.policy.interval.max
+        registry.set_timer(
+            (StreamTimer.ABANDON, stream.stream_id), registry.config.max_interval if longest is None else longest
+        )

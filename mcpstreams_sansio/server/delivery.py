@@ -1,0 +1,123 @@
+"""What is written: one outstanding `Write` for each connection, filled from replies and logs (rule R11)."""
+
+from __future__ import annotations
+
+from mcpstreams_sansio.connections import DropReason, EndWriting, Framing, Write
+from mcpstreams_sansio.server import attachments, lifecycle, paths, production, room
+from mcpstreams_sansio.server.effects import BeginBody, BodyKind
+from mcpstreams_sansio.server.inputs import BodyPolicy
+from mcpstreams_sansio.server.outbox import Connection, Phase
+from mcpstreams_sansio.server.records import EntryKind
+from mcpstreams_sansio.server.registry import ConnectionTimer, Registry
+from mcpstreams_sansio.server.stream import Stream, attachment_of
+
+
+def flush(registry: Registry) -> None:
+    """Write on every connection that the input touched, and only on those."""
+    while registry.touched:
+        connection_id = next(iter(registry.touched))
+        del registry.touched[connection_id]
+        path = registry.connections[connection_id]
+        if path.reply_bytes > registry.config.max_reply_bytes:
+            paths.drop(registry, path, DropReason.FLOODED)
+            continue
+        if path.phase in (Phase.UNDECIDED, Phase.ACCEPTED):
+            _decide(registry, path)
+        if path.idle:
+            _write(registry, path)
+        if path.phase is Phase.ENDING and not path.has_work and not path.attached:
+            _end(registry, path)
+
+
+def _decide(registry: Registry, path: Connection) -> None:
+    """Let what comes first decide what the body of an HTTP exchange is (rule R18)."""
+    if path.phase is Phase.ACCEPTED:
+        registry.effects += [BeginBody(path.connection_id, BodyKind.EMPTY), EndWriting(path.connection_id)]
+        paths.remove(registry, path)
+        return
+    if path.has_replies:
+        _write_json(registry, path, path.first_reply())
+        return
+    stream_id = path.ready_stream
+    if stream_id is None:
+        return
+    stream = registry.streams[stream_id]
+    entry = stream.log.next_after(attachment_of(stream).position)
+    if entry is None:
+        return
+    if entry.kind in (EntryKind.RESPONSE, EntryKind.FAILURE):
+        attachment_of(stream).position = entry.sequence
+        stream.log.mark_sent(entry.sequence)
+        _write_json(registry, path, entry.payload)
+        lifecycle.finish(registry, stream)
+    elif path.body is not BodyPolicy.NEVER:
+        attachments.open_events(registry, path)
+
+
+def _write_json(registry: Registry, path: Connection, payload: bytes) -> None:
+    reason, wait = (None, None) if path.refusal is None else (path.refusal.reason, path.refusal.retry_after)
+    registry.effects.append(BeginBody(path.connection_id, BodyKind.JSON, reason, wait))
+    path.end()
+    _begin_write(registry, path, (payload,))
+
+
+def _write(registry: Registry, path: Connection) -> None:
+    limit = registry.config.max_write_bytes
+    chunks: list[bytes] = []
+    size = 0
+    while size < limit and path.has_work:
+        frame = path.next_frame()
+        if frame is not None:
+            chunks.append(frame)
+            size += len(frame)
+            continue
+        stream = registry.streams[path.first_ready()]
+        turn = path.take_turn(stream, limit, limit - size)
+        chunks += turn
+        size += sum(map(len, turn))
+        _after_turn(registry, stream)
+    if chunks:
+        _begin_write(registry, path, tuple(chunks))
+
+
+def _end(registry: Registry, path: Connection) -> None:
+    registry.effects.append(EndWriting(path.connection_id))
+    path.phase = Phase.ENDED
+    if not path.in_flight:
+        paths.remove(registry, path)
+
+
+def _begin_write(registry: Registry, path: Connection, chunks: tuple[bytes, ...]) -> None:
+    registry.effects.append(Write(path.connection_id, chunks))
+    path.in_flight = sum(map(len, chunks))
+    path.last_write = registry.now
+    if registry.config.stall_timeout is not None:
+        registry.set_timer((ConnectionTimer.STALL, path.connection_id), registry.config.stall_timeout)
+
+
+def _after_turn(registry: Registry, stream: Stream) -> None:
+    """Act on what a stream has put into a write: it may be all there is, or make room."""
+    log = stream.log
+    if stream.complete and attachment_of(stream).position >= log.produced and not attachment_of(stream).repeats:
+        lifecycle.finish(registry, stream)
+        return
+    if not stream.resumable:
+        # Nothing can bring it back, so what was sent is of no further use (rule R2).
+        log.confirm(log.sent, registry.now)
+        room.drop_confirmed(registry, stream)
+    production.resume_application(registry, stream)
+
+
+def keep_alive(registry: Registry, path: Connection) -> None:
+    """Say something on a connection that delivers and has been silent (rules R15, R2 of the cases)."""
+    if registry.config.keepalive is None or not path.attached:
+        return
+    silent_for = 0.0 if path.in_flight else min(registry.now - path.last_write, registry.config.keepalive)
+    if silent_for >= registry.config.keepalive:
+        if path.framing is Framing.HTTP:
+            path.keep_alive()
+        else:
+            path.reply(path.next_ping())
+        registry.touch(path.connection_id)
+        silent_for = 0.0
+    registry.set_timer((ConnectionTimer.KEEPALIVE, path.connection_id), registry.config.keepalive - silent_for)

@@ -1,0 +1,123 @@
+"""The gate: nothing that anyone can learn from a record happens before the record is durable (rule R9).
+
+Records queue up and leave as one batch at a time (rule R11). What must wait for them is kept here, in order, and comes
+out when the log reports them written. Without a durable log the gate is open: nothing is recorded and nothing waits.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from enum import Enum, unique
+from typing import Self, TypeAlias, final
+
+import attrs
+
+from mcpstreams_sansio.ids import ConnectionId, StreamId
+from mcpstreams_sansio.server.effects import AskAnswered, StartCall, WriteLog
+from mcpstreams_sansio.server.records import LogRecord
+
+
+@unique
+class GateState(Enum):
+    """Whether records are kept, and whether they still can be."""
+
+    OPEN = "open"
+    """There is no durable log."""
+    GUARDING = "guarding"
+    FAILED = "failed"
+    """The log takes nothing more; what waits, waits for ever."""
+
+
+@final
+@attrs.frozen
+class EntriesDurable:
+    """The entries of a stream up to `through` may be delivered."""
+
+    stream_id: StreamId
+    through: int
+
+
+@final
+@attrs.frozen
+class ReplyAllowed:
+    """A reply that tells of something recorded may go out: a poll's result, an acceptance."""
+
+    connection_id: ConnectionId
+    payload: bytes | None
+    """None: an HTTP exchange is accepted without a body (rule H9)."""
+
+
+Gated: TypeAlias = EntriesDurable | ReplyAllowed | StartCall | AskAnswered
+
+
+@final
+@attrs.define(eq=False)
+class Gate:
+    """What is recorded, what is being written, and what waits for it."""
+
+    state: GateState
+    _records: list[LogRecord] = attrs.field(factory=list)
+    _outstanding: int | None = None
+    _next_write_id: int = 1
+    _waiting: deque[tuple[int, Gated]] = attrs.field(factory=deque)
+
+    @property
+    def outstanding(self) -> int | None:
+        """The id of the batch that is being written."""
+        return self._outstanding
+
+    def record(self, record: LogRecord) -> None:
+        """Queue a record for the next batch."""
+        if self.state is GateState.GUARDING:
+            self._records.append(record)
+
+    def admit(self, gated: Gated) -> bool:
+        """Return whether something may happen now; if not, it is kept until everything recorded so far is durable."""
+        if self.state is GateState.FAILED:
+            return False
+        if self._records:
+            self._waiting.append((self._next_write_id, gated))
+            return False
+        if self._outstanding is not None:
+            self._waiting.append((self._outstanding, gated))
+            return False
+        return True
+
+    def next_batch(self) -> WriteLog | None:
+        """Return the next batch if there is one and none is outstanding."""
+        if self.state is not GateState.GUARDING or not self._records or self._outstanding is not None:
+            return None
+        batch = WriteLog(self._next_write_id, tuple(self._records))
+        self._records = []
+        self._outstanding = self._next_write_id
+        self._next_write_id += 1
+        return batch
+
+    def written(self) -> list[Gated]:
+        """Note that the outstanding batch is durable; return what waited for it, in order."""
+        through, self._outstanding = self._outstanding or 0, None
+        released = []
+        while self._waiting and self._waiting[0][0] <= through:
+            released.append(self._waiting.popleft()[1])
+        return released
+
+    def fail(self) -> None:
+        """Accept nothing more: what waits will never be durable."""
+        self.state = GateState.FAILED
+        self._records = []
+        self._waiting.clear()
+        self._outstanding = None
+
+    def fork(self) -> Self:
+        """Return an independent copy."""
+        return attrs.evolve(self, records=self._records.copy(), waiting=self._waiting.copy())
+
+    def snapshot(self) -> tuple[object, ...]:
+        """Return a hashable value, equal for gates that will behave alike: batch numbers do not matter."""
+        base = self._next_write_id
+        return (
+            self.state,
+            tuple(self._records),
+            self._outstanding is not None,
+            tuple((number - base, gated) for number, gated in self._waiting),
+        )

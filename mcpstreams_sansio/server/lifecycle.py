@@ -1,0 +1,279 @@
+"""How a stream begins, loses its client, and ends: what follows a signal of the table."""
+
+from __future__ import annotations
+
+import attrs
+
+from mcpstreams_sansio.connections import Framing
+from mcpstreams_sansio.ids import Digest, Secret
+from mcpstreams_sansio.server import attachments, production, room
+from mcpstreams_sansio.server.attachments import Ending
+from mcpstreams_sansio.server.effects import AskFailed, AskFailure, CancelCall, CancelReason, StartCall, StreamGone
+from mcpstreams_sansio.server.inputs import BodyPolicy, CallReceived, StreamKind
+from mcpstreams_sansio.server.keys import KeyEntry
+from mcpstreams_sansio.server.outbox import Connection
+from mcpstreams_sansio.server.records import EntryKind, StreamClosed, StreamConfirmed, StreamOpened, Tags, TokenAdded
+from mcpstreams_sansio.server.registry import ConnectionTimer, Registry
+from mcpstreams_sansio.server.stream import Attachment, ByCall, ByResume, Handler, Stream, attachment_of, owner_of
+from mcpstreams_sansio.server.table import StreamSignal, StreamState
+from mcpstreams_sansio.wire.converter import unstructure
+from mcpstreams_sansio.wire.jsonrpc import encode_message
+from mcpstreams_sansio.wire.marker import META_WINDOW, Window
+from mcpstreams_sansio.wire.refusals import Reason
+from mcpstreams_sansio.wire.revisions import AfterLoss
+from mcpstreams_sansio.wire.streams import StreamCreate, StreamEnd, create_notification, end_notification
+from mcpstreams_sansio.wire.tags import tagged
+
+
+def open_stream(
+    registry: Registry, path: Connection, call: CallReceived, kind: StreamKind, key_digest: Digest | None
+) -> None:
+    """Open the stream of a call that has just arrived; its handler starts once the record is durable (R9, R21.1).
+
+    Args:
+        registry: Where the stream will be found.
+        path: The connection on which the call came: the stream's first attachment (rule Q6c).
+        call: The request and everything decided about it.
+        kind: Its policy's kind, or `FLEETING` where there is no room for more (rule R10).
+        key_digest: Under what a re-send of the call will be found.
+    """
+    config = registry.config
+    stream = Stream(
+        call.stream_id,
+        call.request.id,
+        call.peer,
+        attrs.evolve(call.policy, kind=kind),
+        Tags.SEQUENCE if kind is StreamKind.ANNOUNCED and call.peer.marker else Tags.NONE,
+        path.principal,
+        path.scope,
+        owner_of(path.principal, path.scope),
+        key_digest=key_digest,
+    )
+    registry.add(stream)
+    if call.attempt is not None:
+        stream.note_attempt(call.attempt.instance, call.attempt.number, config.max_instances)
+    if key_digest is not None:
+        registry.keys.add(key_digest, KeyEntry(stream.stream_id, call.digest), registry.now + config.key_ttl)
+    registry.gate.record(
+        StreamOpened(
+            stream.stream_id,
+            stream.request_id,
+            call.request.method,
+            stream.peer,
+            stream.policy,
+            stream.tags,
+            stream.principal,
+            call.fresh_token.digest(),
+            key_digest,
+            call.digest,
+        )
+    )
+    attachments.hold(registry, stream, path, Attachment(path.connection_id, ByCall(), 0))
+    if stream.announced:
+        stream.tokens.append(call.fresh_token.digest())
+        production.append(registry, stream, EntryKind.CREATE, _create(registry, stream, call.fresh_token))
+    if path.framing is Framing.HTTP:
+        _decide(registry, path, stream.policy.body)
+    started = StartCall(stream.stream_id, call.request, stream.peer, stream.resumable)
+    if registry.gate.admit(started):
+        start(registry, started)
+
+
+def _decide(registry: Registry, path: Connection, body: BodyPolicy) -> None:
+    path.body = body
+    match body:
+        case BodyPolicy.AT_ONCE:
+            attachments.open_events(registry, path)
+        case BodyPolicy.WHEN_NEEDED:
+            registry.set_timer((ConnectionTimer.DECIDE, path.connection_id), registry.config.sse_after)
+        case BodyPolicy.NEVER:
+            pass
+
+
+def _create(registry: Registry, stream: Stream, token: Secret) -> bytes:
+    window = Window(registry.config.window, registry.config.max_stream_bytes // 2)
+    create = StreamCreate(
+        stream.stream_id,
+        token,
+        stream.request_id,
+        stream.policy.interval,
+        {META_WINDOW: unstructure(window)} if stream.tags is Tags.SEQUENCE else None,
+    )
+    message = create_notification(create, registry.config.create_shape)
+    return encode_message(tagged(message, stream.stream_id, 1) if stream.tags is Tags.SEQUENCE else message)
+
+
+def renew_token(registry: Registry, stream: Stream, token: Secret) -> None:
+    """Make `create` deliverable again for a re-sent call, if its payload is gone (rule R3)."""
+    if not stream.announced or stream.log.entry(1) is not None:
+        return
+    stream.tokens.append(token.digest())
+    del stream.tokens[: -registry.config.max_tokens]
+    payload = _create(registry, stream, token)
+    stream.log.restore_create(payload)
+    registry.total_bytes += len(payload)
+    registry.gate.record(TokenAdded(stream.stream_id, token.digest()))
+
+
+def start(registry: Registry, started: StartCall) -> None:
+    """Let the application begin, unless the call was cancelled meanwhile (rule R9)."""
+    stream = registry.streams.get(started.stream_id)
+    if stream is not None and stream.handler is Handler.WAITING:
+        stream.handler = Handler.RUNNING
+        registry.effects.append(started)
+
+
+def lose(registry: Registry, stream: Stream) -> None:
+    """Act on the loss of the connection that delivered a stream (rules P8, D5, Q7c)."""
+    if stream.resumable:
+        stream.step(StreamSignal.LOSS)
+        attachments.end(registry, stream, Ending.LOST)
+        attachments.await_client(registry, stream)
+        return
+    stream.step(StreamSignal.FINAL_LOSS)
+    attachments.end(registry, stream, Ending.LOST)
+    runs_on = stream.policy.kind is StreamKind.FLEETING and stream.policy.after_loss is AfterLoss.RUN_ON
+    close(registry, stream, Reason.NOT_RESUMABLE, None if runs_on else CancelReason.CONNECTION_LOST)
+
+
+def release(registry: Registry, stream: Stream) -> None:
+    """Let go of the connection of a stream, if the client can be told to come back (rules H15, Q2c).
+
+    A multiplexed connection on which the call itself came has no word for it: it stays attached.
+    """
+    attachment = stream.attachment
+    if attachment is None:
+        stream.step(StreamSignal.RELEASE)
+        return
+    path = registry.connections[attachment.connection_id]
+    told = path.framing is Framing.HTTP or isinstance(attachment.origin, ByResume)
+    if stream.resumable and told:
+        stream.step(StreamSignal.RELEASE)
+        attachments.end(registry, stream, Ending.RELEASED)
+        attachments.await_client(registry, stream)
+
+
+def let_go(registry: Registry, stream: Stream) -> None:
+    """Release a stream before its connection is closed, which tells the client as well as a word would."""
+    release(registry, stream)
+    if stream.attachment is not None and stream.resumable:
+        leave(registry, stream)
+
+
+def leave(registry: Registry, stream: Stream) -> None:
+    """Detach a stream whose resume was cancelled: the call goes on, nobody is told anything (rules Q2f, R15)."""
+    stream.step(StreamSignal.RELEASE)
+    attachments.end(registry, stream, Ending.CANCELLED)
+    attachments.await_client(registry, stream)
+
+
+def finish(registry: Registry, stream: Stream) -> None:
+    """Act on the last entry having been put into a write: the attachment has done its work (rule R15)."""
+    stream.step(StreamSignal.FINISH)
+    attachments.end(registry, stream, Ending.FINISHED)
+    if stream.resumable:
+        attachments.await_client(registry, stream)
+    else:
+        close(registry, stream, Reason.FINISHED, None)
+
+
+def cancel(registry: Registry, stream: Stream) -> None:
+    """Stop the work of a call: no response follows, only `end` to whoever is attached (rules Q9b, R22)."""
+    if stream.state is StreamState.GONE:
+        stream.step(StreamSignal.CANCEL)
+        return
+    stream.step(StreamSignal.CANCEL)
+    close(registry, stream, Reason.CANCELLED, CancelReason.CANCELLED)
+
+
+def expire(registry: Registry, stream: Stream) -> None:
+    """Give up a stream whose client neither came back nor asked in time (rules P32, Q7d, Q7e)."""
+    live = stream.state is StreamState.DETACHED
+    stream.step(StreamSignal.EXPIRY)
+    close(
+        registry,
+        stream,
+        Reason.ABANDONED if live else Reason.EXPIRED,
+        None if stream.policy.run_on else CancelReason.ABANDONED,
+    )
+
+
+def evict(registry: Registry, stream: Stream) -> None:
+    """Forget a completed stream whose end was sent, since others need the room (rule R10)."""
+    stream.step(StreamSignal.EVICTION)
+    close(registry, stream, Reason.EXPIRED, None)
+
+
+def end_with_scope(registry: Registry, stream: Stream) -> None:
+    """Act on the end of the session that a stream is bound to (rule R16)."""
+    if stream.announced:
+        if stream.attachment is not None:
+            _leave_exchange(registry, stream)
+        return
+    stream.step(StreamSignal.CLOSING)
+    close(registry, stream, Reason.EXPIRED, CancelReason.SESSION_ENDED)
+
+
+def _leave_exchange(registry: Registry, stream: Stream) -> None:
+    """End the exchange of an announced stream without asking the client to retry: it is detached, never cancelled."""
+    path = registry.connections[attachment_of(stream).connection_id]
+    lose(registry, stream)
+    attachments.open_events(registry, path)
+    path.end()
+    registry.touch(path.connection_id)
+
+
+def confirm(registry: Registry, stream: Stream, through: int) -> None:
+    """Act on the client having everything up to `through` (rules R5, R6, Q5b)."""
+    full = stream.complete and through == stream.log.produced
+    stream.step(StreamSignal.FULL_ACK if full else StreamSignal.ACK)
+    if full:
+        close(registry, stream, Reason.FINISHED, None)
+        return
+    before = stream.log.size
+    if stream.log.confirm(through, registry.now):
+        registry.total_bytes += stream.log.size - before
+        registry.gate.record(StreamConfirmed(stream.stream_id, through))
+        room.drop_aged(registry, stream)
+        production.resume_application(registry, stream)
+    attachments.rearm(registry, stream)
+
+
+def close(registry: Registry, stream: Stream, reason: Reason, stop: CancelReason | None) -> None:
+    """Free everything of a stream that is gone, and remember why (rules Q7d, R21.3).
+
+    Args:
+        registry: Where it is found.
+        stream: Its state is `GONE` already.
+        reason: What a later resume or poll is answered.
+        stop: Why the application's work is stopped, if it is still at it; None lets it run on.
+    """
+    stream.reason = reason
+    if stream.attachment is not None:
+        _say_goodbye(registry, stream)
+    for ask_id in stream.asks:
+        registry.effects.append(AskFailed(stream.stream_id, ask_id, AskFailure.STREAM_GONE))
+        registry.drop_ask(ask_id)
+    stream.asks.clear()
+    if stream.handler in (Handler.RUNNING, Handler.HELD) and stop is not None:
+        registry.effects.append(CancelCall(stream.stream_id, stop))
+    stream.handler = Handler.DONE
+    if stream.key_digest is not None:
+        registry.keys.close(stream.key_digest, reason)
+    registry.gate.record(StreamClosed(stream.stream_id, reason))
+    registry.bury(stream)
+    registry.effects.append(StreamGone(stream.stream_id, reason))
+
+
+def _say_goodbye(registry: Registry, stream: Stream) -> None:
+    path = registry.connections[attachment_of(stream).connection_id]
+    if path.framing is Framing.HTTP:
+        attachments.open_events(registry, path)
+    if stream.announced:
+        path.reply(end_payload(stream))
+    attachments.end(registry, stream, Ending.FINISHED)
+
+
+def end_payload(stream: Stream) -> bytes:
+    """Return `end` as a message of its own: what a client is told of a stream that is over (rules P17, P35, Q9a)."""
+    return encode_message(end_notification(StreamEnd(stream.stream_id)))

@@ -1,0 +1,168 @@
+"""One stream's log: numbered entries, four watermarks, and what may be forgotten.
+
+Entries are numbered from 1 (rule R1) and hold the bytes that every delivery uses (rule R4). Always
+`confirmed <= sent <= durable <= produced` (rule R5): *produced* is what the application made, *durable* what the gate
+lets through (rule R9), *sent* what was put into a write, *confirmed* what the client said it has.
+
+A notification that was sent, and whatever is confirmed, may be dropped to make room; nothing else ever is
+(rule R10). `first_available` remembers it: every entry from there on is kept.
+"""
+
+from __future__ import annotations
+
+from typing import Self, final
+
+import attrs
+
+from mcpstreams_sansio.server.records import EntryKind
+
+
+@final
+@attrs.frozen
+class Entry:
+    """One message of a stream, encoded once."""
+
+    sequence: int
+    kind: EntryKind
+    payload: bytes = attrs.field(repr=False)
+
+
+@final
+@attrs.define(eq=False)
+class StreamLog:
+    """The entries of one stream that are still kept, oldest first."""
+
+    _entries: dict[int, Entry] = attrs.field(factory=dict)
+    produced: int = 0
+    durable: int = 0
+    sent: int = 0
+    confirmed: int = 0
+    first_available: int = 1
+    size: int = 0
+    """Bytes of the entries that are kept."""
+    _confirmations: list[tuple[float, int]] = attrs.field(factory=list)
+    """When which position was confirmed, oldest first: what the redelivery window counts from (rule R5)."""
+
+    def append(self, kind: EntryKind, payload: bytes) -> Entry:
+        """Add an entry and return it with its number."""
+        self.produced += 1
+        entry = Entry(self.produced, kind, payload)
+        self._entries[self.produced] = entry
+        self.size += len(payload)
+        return entry
+
+    def entry(self, sequence: int) -> Entry | None:
+        """Return an entry, or None if it was dropped."""
+        return self._entries.get(sequence)
+
+    def next_after(self, position: int) -> Entry | None:
+        """Return the first deliverable entry above a position, or None if there is none (yet)."""
+        for sequence in range(max(position + 1, 1), self.durable + 1):
+            entry = self._entries.get(sequence)
+            if entry is not None:
+                return entry
+        return None
+
+    def mark_sent(self, sequence: int) -> None:
+        """Note that an entry was put into a write: sent, never confirmed (rules R5, Q5a)."""
+        self.sent = max(self.sent, sequence)
+
+    def confirm(self, through: int, now: float) -> bool:
+        """Note that the client has everything up to `through`; return whether that is news.
+
+        The payload of `create`, which holds the token, goes at once (rule R3). The rest becomes droppable.
+        """
+        if through <= self.confirmed:
+            return False
+        self.confirmed = through
+        self.sent = max(self.sent, through)
+        self._confirmations.append((now, through))
+        first = self._entries.get(1)
+        if first is not None and first.kind is EntryKind.CREATE:
+            self._drop(first)
+        return True
+
+    def restore_create(self, payload: bytes) -> None:
+        """Put entry 1 back, made again with a fresh token (rule R3)."""
+        entry = Entry(1, EntryKind.CREATE, payload)
+        self._entries = {1: entry, **self._entries}
+        self.size += len(payload)
+        if self.first_available == entry.sequence + 1:
+            self.first_available = entry.sequence
+
+    def lost_after(self, position: int) -> int:
+        """Return how many entries above a position were dropped: 0 means that the position can be served."""
+        if position + 1 >= self.first_available:
+            return 0
+        kept = sum(1 for sequence in range(position + 1, self.first_available) if sequence in self._entries)
+        return self.first_available - 1 - position - kept
+
+    def drop_confirmed(self, through: int) -> None:
+        """Drop what is confirmed up to a position."""
+        self._drop_oldest(min(through, self.confirmed), 0)
+
+    def drop_aged(self, until: float) -> None:
+        """Drop what was confirmed at `until` or before: its redelivery window is over (rule R5)."""
+        through = 0
+        while self._confirmations and self._confirmations[0][0] <= until:
+            through = self._confirmations.pop(0)[1]
+        self.drop_confirmed(through)
+
+    def first_confirmation(self) -> float | None:
+        """Return since when the oldest of the confirmed entries has been confirmed."""
+        return self._confirmations[0][0] if self._confirmations else None
+
+    def drop_sent(self, size: int) -> None:
+        """Drop the oldest sent notifications until the log is no larger than `size`, or none is left."""
+        self._drop_oldest(self.sent, size)
+
+    def _drop_oldest(self, through: int, size: int) -> None:
+        excess = self.size - size
+        victims = []
+        for sequence, entry in self._entries.items():
+            if excess <= 0 or sequence > through:
+                break
+            if sequence <= self.confirmed or entry.kind is EntryKind.NOTIFICATION:
+                victims.append(entry)
+                excess -= len(entry.payload)
+        for entry in victims:
+            self._drop(entry)
+
+    def _drop(self, entry: Entry) -> None:
+        del self._entries[entry.sequence]
+        self.size -= len(entry.payload)
+        self.first_available = max(self.first_available, entry.sequence + 1)
+
+    def clear(self) -> None:
+        """Drop every entry; the numbers stay."""
+        self._entries.clear()
+        self._confirmations.clear()
+        self.size = 0
+
+    def fork(self) -> Self:
+        """Return an independent copy that shares the entries themselves."""
+        return type(self)(
+            self._entries.copy(),
+            self.produced,
+            self.durable,
+            self.sent,
+            self.confirmed,
+            self.first_available,
+            self.size,
+            self._confirmations.copy(),
+        )
+
+    def snapshot(self, now: float) -> tuple[object, ...]:
+        """Return a hashable value, equal for logs that will behave alike. The token in `create` stays out (rule R3)."""
+        return (
+            tuple(
+                (entry.sequence, entry.kind, None if entry.kind is EntryKind.CREATE else entry.payload)
+                for entry in self._entries.values()
+            ),
+            self.produced,
+            self.durable,
+            self.sent,
+            self.confirmed,
+            self.first_available,
+            tuple((when - now, through) for when, through in self._confirmations),
+        )

@@ -1,0 +1,236 @@
+"""One connection's way out: what waits on it, how it is framed, and what one `Write` takes.
+
+Replies go first; then the connection's streams share the write by deficit round robin (rule R11). The body of an HTTP
+exchange is decided by what comes first (rule R18). Nothing in here knows a stream's life: it takes entries from logs,
+moves positions, and says which streams were given their last entry.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from enum import Enum, unique
+from typing import Self, final
+
+import attrs
+
+from mcpstreams_sansio.connections import Framing
+from mcpstreams_sansio.framing.event_ids import event_id
+from mcpstreams_sansio.framing.lines import encode_line
+from mcpstreams_sansio.framing.sse import SSEEvent, encode_comment, encode_event
+from mcpstreams_sansio.ids import ConnectionId, Principal, StreamId
+from mcpstreams_sansio.server.inputs import BodyPolicy, Scope
+from mcpstreams_sansio.server.log import Entry
+from mcpstreams_sansio.server.stream import Attachment, Stream, attachment_of
+from mcpstreams_sansio.wire.jsonrpc import Request, encode_message
+from mcpstreams_sansio.wire.refusals import Reason
+
+_TURNS_A_WRITE = 4
+"""In how many turns, at least, a full write is shared: a stream's quantum is that part of `max_write_bytes`."""
+
+
+@unique
+class Phase(Enum):
+    """How far a connection is."""
+
+    UNDECIDED = "undecided"
+    """An HTTP exchange whose head is not out."""
+    OPEN = "open"
+    """Messages can be written."""
+    ACCEPTED = "accepted"
+    """An HTTP exchange whose message was taken and has no answer."""
+    EVENTS = "events"
+    """Messages can be written, as events of an HTTP response."""
+    ENDING = "ending"
+    """What waits is written, then it ends."""
+    ENDED = "ended"
+    """Its end is out; only the report of its last write is awaited."""
+
+
+@final
+@attrs.frozen
+class Refused:
+    """Why a request was refused, for the status of the response."""
+
+    reason: Reason
+    retry_after: float | None
+    """Seconds."""
+
+
+@final
+@attrs.define(eq=False)
+class Connection:
+    """One delivery path."""
+
+    connection_id: ConnectionId
+    framing: Framing
+    scope: Scope
+    principal: Principal | None
+    primes: bool
+    phase: Phase
+    body: BodyPolicy = BodyPolicy.NEVER
+    """When the answer to its request becomes an event stream; for HTTP."""
+    in_flight: int = 0
+    """Bytes of the outstanding `Write`; 0 when there is none."""
+    last_write: float = 0.0
+    """When the last `Write` began."""
+    attached: dict[StreamId, None] = attrs.field(factory=dict)
+    """The streams it delivers."""
+    _ready: dict[StreamId, None] = attrs.field(factory=dict)
+    """Those of them that have something to deliver, in the order of their turns."""
+    _replies: deque[bytes] = attrs.field(factory=deque)
+    """Messages that belong to no stream, or to no entry of one."""
+    _frames: deque[bytes] = attrs.field(factory=deque)
+    """Frames of an event stream that are no message: priming, `retry`, keep-alives."""
+    reply_bytes: int = 0
+    _pings: int = 0
+    refusal: Refused | None = None
+    """What the one reply of an HTTP exchange refuses, if it does."""
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is outstanding and something may be written."""
+        return self.in_flight == 0 and self.phase in (Phase.OPEN, Phase.EVENTS, Phase.ENDING)
+
+    @property
+    def has_replies(self) -> bool:
+        """Whether a message waits that belongs to no entry."""
+        return bool(self._replies)
+
+    @property
+    def has_work(self) -> bool:
+        """Whether anything waits to be written."""
+        return bool(self._replies or self._frames or self._ready)
+
+    @property
+    def ready_stream(self) -> StreamId | None:
+        """The stream whose turn comes next."""
+        return next(iter(self._ready), None)
+
+    def reply(self, payload: bytes) -> None:
+        """Queue a message that waits for no entry (rule R15)."""
+        self._replies.append(payload)
+        self.reply_bytes += len(payload)
+
+    def prime(self, stream_id: StreamId, position: int) -> None:
+        """Queue an empty event that carries a position (rules R1, H13, H14)."""
+        self._frames.append(encode_event(SSEEvent("", id=event_id(stream_id, position))))
+
+    def ask_to_retry(self, retry_ms: int) -> None:
+        """Queue the pause after which the client shall come back (rule H16)."""
+        self._frames.append(b"retry: %d\n\n" % retry_ms)
+
+    def end(self) -> None:
+        """Write what waits, then nothing more."""
+        self.phase = Phase.ENDING
+
+    def keep_alive(self) -> None:
+        """Queue a comment (rule R15)."""
+        self._frames.append(encode_comment())
+
+    def next_ping(self) -> bytes:
+        """Return a ping, whose answer nobody needs: that something comes is the answer (rule R15)."""
+        self._pings += 1
+        return encode_message(Request(f"keepalive-{self._pings}", "ping"))
+
+    def make_ready(self, stream_id: StreamId) -> None:
+        """Give a stream a turn, after those that have one."""
+        self._ready.setdefault(stream_id)
+
+    def first_attached(self) -> StreamId:
+        """Return the one stream that an HTTP exchange delivers; there is one."""
+        return next(iter(self.attached))
+
+    def first_ready(self) -> StreamId:
+        """Return the stream whose turn it is; there is one."""
+        return next(iter(self._ready))
+
+    def forget(self, stream_id: StreamId) -> None:
+        """Deliver a stream no longer."""
+        self.attached.pop(stream_id, None)
+        self._ready.pop(stream_id, None)
+
+    def first_reply(self) -> bytes:
+        """Take the oldest waiting message: the whole body of a JSON response."""
+        payload = self._replies.popleft()
+        self.reply_bytes -= len(payload)
+        return payload
+
+    def next_frame(self) -> bytes | None:
+        """Take the oldest frame or reply, or None where only entries of streams wait."""
+        if self._frames:
+            return self._frames.popleft()
+        if self._replies:
+            return self._frame(self.first_reply(), None)
+        return None
+
+    def take_turn(self, stream: Stream, max_write_bytes: int, room: int) -> list[bytes]:
+        """Take what a stream may put into a write in one turn, and give it another turn if it has more.
+
+        Args:
+            stream: The one whose turn it is.
+            max_write_bytes: Size of a full write.
+            room: Bytes that are left of it; the last message may exceed them.
+        """
+        attachment = attachment_of(stream)
+        chunks: list[bytes] = []
+        del self._ready[stream.stream_id]
+        attachment.deficit += max(1, max_write_bytes // _TURNS_A_WRITE)
+        taken = 0
+        while taken < room:
+            payload, entry = self._peek(stream, attachment)
+            if payload is None or len(payload) > attachment.deficit:
+                break
+            attachment.deficit -= len(payload)
+            if entry is None:
+                attachment.repeats.popleft()
+                chunk = self._frame(payload, None)
+            else:
+                attachment.position = entry.sequence
+                stream.log.mark_sent(entry.sequence)
+                chunk = self._frame(payload, event_id(stream.stream_id, entry.sequence))
+            chunks.append(chunk)
+            taken += len(chunk)
+        if self._peek(stream, attachment)[0] is None:
+            attachment.deficit = 0
+        else:
+            self.make_ready(stream.stream_id)
+        return chunks
+
+    @staticmethod
+    def _peek(stream: Stream, attachment: Attachment) -> tuple[bytes | None, Entry | None]:
+        if attachment.repeats:
+            return attachment.repeats[0], None
+        entry = stream.log.next_after(attachment.position)
+        return (None, None) if entry is None else (entry.payload, entry)
+
+    def _frame(self, payload: bytes, identifier: str | None) -> bytes:
+        match self.framing:
+            case Framing.LINES:
+                return encode_line(payload)
+            case Framing.MESSAGES:
+                return payload
+            case Framing.HTTP:
+                return encode_event(SSEEvent(payload.decode("utf-8"), id=identifier))
+
+    def fork(self) -> Self:
+        """Return an independent copy."""
+        return attrs.evolve(
+            self,
+            attached=self.attached.copy(),
+            ready=self._ready.copy(),
+            replies=self._replies.copy(),
+            frames=self._frames.copy(),
+        )
+
+    def snapshot(self) -> tuple[object, ...]:
+        """Return a hashable value, equal for connections that will behave alike."""
+        return (
+            self.connection_id,
+            self.phase,
+            self.body,
+            self.in_flight > 0,
+            tuple(self.attached),
+            tuple(self._ready),
+            tuple(self._replies),
+            tuple(self._frames),
+        )

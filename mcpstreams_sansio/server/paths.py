@@ -1,0 +1,129 @@
+"""Connections as such: how one begins and ends, and what is said on it outside any stream."""
+
+from __future__ import annotations
+
+from mcpstreams_sansio.connections import ConnectionLost, DropConnection, DropReason, Framing, Written
+from mcpstreams_sansio.ids import RequestId
+from mcpstreams_sansio.server import lifecycle
+from mcpstreams_sansio.server.gate import ReplyAllowed
+from mcpstreams_sansio.server.inputs import Accept, ConnectionOpened, Drain, Reply, ScopeEnded
+from mcpstreams_sansio.server.outbox import Connection, Phase, Refused
+from mcpstreams_sansio.server.registry import ConnectionTimer, Registry
+from mcpstreams_sansio.wire.jsonrpc import encode_message
+from mcpstreams_sansio.wire.refusals import Reason, refusal
+
+
+def open_connection(registry: Registry, event: ConnectionOpened) -> None:
+    """Take a new delivery path into account."""
+    registry.highest_connection = event.connection_id
+    registry.connections[event.connection_id] = Connection(
+        event.connection_id,
+        event.framing,
+        event.scope,
+        event.principal,
+        event.primes,
+        Phase.UNDECIDED if event.framing is Framing.HTTP else Phase.OPEN,
+    )
+
+
+def lose_connection(registry: Registry, event: ConnectionLost) -> None:
+    """Detach every stream of a connection that is gone; of one that is gone already, nothing follows (rule R13)."""
+    path = registry.connections.get(event.connection_id)
+    if path is not None:
+        remove(registry, path)
+
+
+def remove(registry: Registry, path: Connection) -> None:
+    """Forget a connection and everything that only it could have delivered."""
+    for stream_id in tuple(path.attached):
+        lifecycle.lose(registry, registry.streams[stream_id])
+    for timer in ConnectionTimer:
+        registry.deadlines.clear((timer, path.connection_id))
+    registry.touched.pop(path.connection_id, None)
+    del registry.connections[path.connection_id]
+
+
+def drop(registry: Registry, path: Connection, reason: DropReason) -> None:
+    """Give up a connection; its streams stay resumable."""
+    registry.effects.append(DropConnection(path.connection_id, reason))
+    remove(registry, path)
+
+
+def note_written(registry: Registry, event: Written) -> None:
+    """Note that a connection can take the next write."""
+    path = registry.connections.get(event.connection_id)
+    if path is None:
+        return
+    path.in_flight = 0
+    registry.deadlines.clear((ConnectionTimer.STALL, path.connection_id))
+    if path.phase is Phase.ENDED:
+        remove(registry, path)
+    else:
+        registry.touch(path.connection_id)
+
+
+def reply(registry: Registry, event: Reply) -> None:
+    """Queue a message that belongs to no stream (rule R15)."""
+    path = registry.connections.get(event.connection_id)
+    if path is not None:
+        path.reply(encode_message(event.message))
+        registry.touch(path.connection_id)
+
+
+def accept(registry: Registry, event: Accept) -> None:
+    """Answer an exchange whose message has no answer (rule H9)."""
+    allow_reply(registry, ReplyAllowed(event.connection_id, None))
+
+
+def refuse(
+    registry: Registry,
+    path: Connection,
+    request_id: RequestId | None,
+    reason: Reason,
+    *,
+    first_available: int | None = None,
+    lost: int | None = None,
+    retry_after: float | None = None,
+) -> None:
+    """Answer a request with a refusal. Without an id it is told only where the transport can (rule D2)."""
+    path.refusal = Refused(reason, retry_after)
+    if request_id is not None or path.framing is Framing.HTTP:
+        error = refusal(request_id, reason, first_available=first_available, lost=lost, retry_after=retry_after)
+        path.reply(encode_message(error))
+        registry.touch(path.connection_id)
+
+
+def reply_when_durable(registry: Registry, path: Connection, payload: bytes | None) -> None:
+    """Send a reply once everything recorded so far is durable (rule R9); None accepts without an answer."""
+    pending = ReplyAllowed(path.connection_id, payload)
+    if registry.gate.admit(pending):
+        allow_reply(registry, pending)
+
+
+def allow_reply(registry: Registry, allowed: ReplyAllowed) -> None:
+    """Let a reply out whose records are durable."""
+    path = registry.connections.get(allowed.connection_id)
+    if path is None:
+        return
+    if allowed.payload is not None:
+        path.reply(allowed.payload)
+    elif path.phase is Phase.UNDECIDED:
+        path.phase = Phase.ACCEPTED
+    registry.touch(path.connection_id)
+
+
+def end_scope(registry: Registry, event: ScopeEnded) -> None:
+    """Let the streams of an HTTP session go: silent ones for good, announced ones to wait for their token (R16)."""
+    for stream_id in tuple(registry.bound.get(event.scope, ())):
+        lifecycle.end_with_scope(registry, registry.streams[stream_id])
+
+
+def drain(registry: Registry, _: Drain) -> None:
+    """Take no new call, and let go of every connection whose client can come back (rule R15)."""
+    registry.refusing = registry.refusing or Reason.DRAINING
+    for path in tuple(registry.connections.values()):
+        for stream_id in tuple(path.attached):
+            lifecycle.let_go(registry, registry.streams[stream_id])
+        if path.phase is Phase.OPEN:
+            path.end()
+        registry.touch(path.connection_id)

@@ -1,0 +1,177 @@
+"""What the application adds to a stream: messages, questions, the response, and the back-pressure it meets."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from mcpstreams_sansio.ids import StreamId
+from mcpstreams_sansio.server import attachments, room
+from mcpstreams_sansio.server.effects import (
+    AskFailed,
+    AskFailure,
+    CancelCall,
+    CancelReason,
+    HoldMessages,
+    Refused,
+    SendMore,
+)
+from mcpstreams_sansio.server.gate import EntriesDurable
+from mcpstreams_sansio.server.inputs import AskPeer, BodyPolicy, Respond, SendMessage, WithdrawAsk
+from mcpstreams_sansio.server.records import AskClosed, EntryKind, EntryLogged
+from mcpstreams_sansio.server.registry import AskTimer, Registry
+from mcpstreams_sansio.server.stream import Handler, OpenAsk, Stream, encode_entry
+from mcpstreams_sansio.server.table import StreamSignal, StreamState
+from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, Message, Notification, Request, Response
+from mcpstreams_sansio.wire.refusals import Reason, refusal
+from mcpstreams_sansio.wire.streams import StreamEnd, end_notification
+
+ASK_CAPABILITIES: Final = {
+    "sampling/createMessage": "sampling",
+    "elicitation/create": "elicitation",
+    "roots/list": "roots",
+}
+"""What a client must have declared before it is asked (rule R24); other methods need nothing."""
+
+CANCELLED: Final = "notifications/cancelled"
+
+
+def send_message(registry: Registry, event: SendMessage) -> None:
+    """Log a notification of the application."""
+    stream = _open(registry, event.stream_id, StreamSignal.MESSAGE)
+    # A requester that accepts no events has no place for a notification (rule R18).
+    if stream is not None and stream.policy.body is not BodyPolicy.NEVER:
+        _add(registry, stream, EntryKind.NOTIFICATION, event.message, None)
+
+
+def ask_peer(registry: Registry, event: AskPeer) -> None:
+    """Log a question, if the client can be asked it (rule R24)."""
+    stream = _open(registry, event.stream_id, StreamSignal.MESSAGE)
+    if stream is None:
+        registry.effects.append(AskFailed(event.stream_id, event.ask_id, AskFailure.STREAM_GONE))
+        return
+    needed = ASK_CAPABILITIES.get(event.method)
+    unable = needed is not None and needed not in stream.peer.capabilities
+    if unable or stream.policy.body is BodyPolicy.NEVER:
+        registry.effects.append(AskFailed(stream.stream_id, event.ask_id, AskFailure.UNSUPPORTED))
+    elif len(stream.asks) >= registry.config.max_asks:
+        registry.effects.append(AskFailed(stream.stream_id, event.ask_id, AskFailure.TOO_MANY))
+    else:
+        _add(registry, stream, EntryKind.ASK, Request(event.ask_id, event.method, event.params), event.ask_id)
+
+
+def withdraw_ask(registry: Registry, event: WithdrawAsk) -> None:
+    """Expect no answer any more, and tell the client so; a question that is closed already is left alone (R24)."""
+    stream = registry.streams.get(event.stream_id)
+    if stream is not None and event.ask_id in stream.asks and stream.handler is not Handler.DONE:
+        withdraw(registry, stream, event.ask_id)
+
+
+def withdraw(registry: Registry, stream: Stream, ask_id: str) -> None:
+    """Close a question and log that it is no longer wanted: it is not sent again, a late answer is ignored."""
+    del stream.asks[ask_id]
+    registry.drop_ask(ask_id)
+    registry.gate.record(AskClosed(stream.stream_id, ask_id))
+    stream.step(StreamSignal.MESSAGE)
+    _add(registry, stream, EntryKind.NOTIFICATION, Notification(CANCELLED, {"requestId": ask_id}), None)
+
+
+def respond(registry: Registry, event: Respond) -> None:
+    """Log the response and, right behind it, `end` (rules P35, P36, Q3d)."""
+    stream = _open(registry, event.stream_id, StreamSignal.RESPONSE)
+    if stream is not None:
+        _complete(registry, stream, event.outcome)
+
+
+def _open(registry: Registry, stream_id: StreamId, signal: StreamSignal) -> Stream | None:
+    stream = find_open(registry, stream_id)
+    if stream is not None:
+        stream.step(signal)
+    return stream
+
+
+def find_open(registry: Registry, stream_id: StreamId) -> Stream | None:
+    """Return the stream that an order of the application is for, or refuse the order (rule R13)."""
+    stream = registry.streams.get(stream_id)
+    if stream is not None and stream.reason is None:
+        return stream
+    reason = None if stream is None else stream.reason
+    registry.effects.append(Refused(stream_id, reason or Reason.STREAM_NOT_FOUND))
+    return None
+
+
+def _add(registry: Registry, stream: Stream, kind: EntryKind, message: Message, ask_id: str | None) -> None:
+    payload = registry.encoded(stream, message)
+    if not room.fits(registry, stream, len(payload)):
+        fail(registry, stream)
+        return
+    sequence = append(registry, stream, kind, payload, ask_id)
+    if ask_id is not None:
+        stream.asks[ask_id] = OpenAsk(sequence, payload)
+        registry.asks[ask_id] = stream.stream_id
+        registry.set_timer((AskTimer.ANSWER, ask_id), registry.config.ask_timeout)
+    if stream.handler is Handler.RUNNING and over_limit(registry, stream):
+        stream.handler = Handler.HELD
+        registry.effects.append(HoldMessages(stream.stream_id))
+
+
+def append(registry: Registry, stream: Stream, kind: EntryKind, payload: bytes, ask_id: str | None = None) -> int:
+    """Add an entry to a stream's log; it is delivered once its record is durable. Return its number."""
+    sequence = stream.log.append(kind, payload).sequence
+    registry.total_bytes += len(payload)
+    if kind is not EntryKind.CREATE:
+        registry.gate.record(EntryLogged(stream.stream_id, sequence, kind, payload, ask_id))
+    entries = EntriesDurable(stream.stream_id, sequence)
+    if registry.gate.admit(entries):
+        make_durable(registry, entries)
+    return sequence
+
+
+def make_durable(registry: Registry, entries: EntriesDurable) -> None:
+    """Let entries through the gate: whoever is attached has something to deliver (rule R9)."""
+    stream = registry.streams.get(entries.stream_id)
+    if stream is None or stream.state is StreamState.GONE:
+        return
+    stream.log.durable = entries.through
+    if stream.attachment is not None:
+        registry.connections[stream.attachment.connection_id].make_ready(stream.stream_id)
+        registry.touch(stream.attachment.connection_id)
+
+
+def over_limit(registry: Registry, stream: Stream) -> bool:
+    """Return whether a stream holds as much as its application may produce ahead (rules R6, R7, R10)."""
+    return stream.unfinished >= registry.config.window or stream.log.size >= registry.config.max_stream_bytes // 2
+
+
+def resume_application(registry: Registry, stream: Stream) -> None:
+    """Let the application go on if its stream has room again."""
+    if stream.handler is Handler.HELD and not over_limit(registry, stream):
+        stream.handler = Handler.RUNNING
+        registry.effects.append(SendMore(stream.stream_id))
+
+
+def fail(registry: Registry, stream: Stream) -> None:
+    """Give up a stream that holds more than it may: the client gets what there is, then an error (rule R10)."""
+    if stream.handler in (Handler.RUNNING, Handler.HELD):
+        registry.effects.append(CancelCall(stream.stream_id, CancelReason.LOG_FULL))
+    if not stream.complete:
+        stream.step(StreamSignal.RESPONSE)
+    stream.reason = Reason.LOG_FULL
+    _complete(registry, stream, refusal(stream.request_id, Reason.LOG_FULL))
+
+
+def _complete(registry: Registry, stream: Stream, outcome: Response | ErrorResponse) -> None:
+    for ask_id in stream.asks:
+        registry.drop_ask(ask_id)
+    stream.asks.clear()
+    payload = registry.encoded(stream, outcome)
+    if stream.reason is None and not room.fits(registry, stream, len(payload)):
+        fail(registry, stream)
+        return
+    stream.handler = Handler.DONE
+    failed = isinstance(outcome, ErrorResponse) or outcome.result.get("isError") is True
+    append(registry, stream, EntryKind.FAILURE if failed else EntryKind.RESPONSE, payload)
+    if stream.announced:
+        last = end_notification(StreamEnd(stream.stream_id))
+        append(registry, stream, EntryKind.END, encode_entry(stream, last, stream.log.produced + 1))
+    if stream.attachment is None:
+        attachments.rearm(registry, stream)

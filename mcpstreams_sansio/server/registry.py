@@ -1,0 +1,251 @@
+"""Everything that a server knows of its streams and connections: the tables that the rooms beside this one work on.
+
+The registry finds, counts and remembers. What happens to a stream is decided in `attachments.py` (who delivers it),
+`lifecycle.py` (how it begins and ends), `production.py` (what the application adds), `requests.py` (what a peer wants)
+and `delivery.py` (what is written).
+"""
+
+from __future__ import annotations
+
+from enum import Enum, unique
+from typing import Self, TypeAlias, final
+
+import attrs
+
+from mcpstreams_sansio.deadlines import Deadlines
+from mcpstreams_sansio.ids import ConnectionId, Principal, RequestId, Secret, StreamId, same_digest
+from mcpstreams_sansio.server.config import StreamsConfig
+from mcpstreams_sansio.server.effects import StreamsEffect
+from mcpstreams_sansio.server.gate import Gate, GateState
+from mcpstreams_sansio.server.inputs import Scope
+from mcpstreams_sansio.server.keys import Keys
+from mcpstreams_sansio.server.outbox import Connection
+from mcpstreams_sansio.server.stream import Owner, Stream, encode_entry, owner_of
+from mcpstreams_sansio.wire.jsonrpc import Message
+from mcpstreams_sansio.wire.refusals import Reason
+
+_NOBODY = Secret("").digest()
+"""Stands in for the tokens of an unknown stream, so that it takes as long to refuse as a wrong token (rule Q11a)."""
+
+
+@unique
+class StreamTimer(Enum):
+    """What a stream has to be looked at for."""
+
+    ABANDON = "abandon"
+    """It is detached, and given up in the end (rules Q7a, Q7e)."""
+    AGE = "age"
+    """Confirmed entries leave their redelivery window (rule R5)."""
+    FORGET = "forget"
+    """It is gone, and the reason is forgotten in the end (rule Q7d)."""
+
+
+@unique
+class ConnectionTimer(Enum):
+    """What a connection has to be looked at for."""
+
+    DECIDE = "decide"
+    """The response of an exchange has to become an event stream (rule R18)."""
+    STALL = "stall"
+    """A write has been outstanding for too long (rule R11)."""
+    KEEPALIVE = "keepalive"
+    """It delivers and has been silent (rule R15)."""
+
+
+@unique
+class AskTimer(Enum):
+    """What a question has to be looked at for."""
+
+    ANSWER = "answer"
+    """It was not answered in time (rule R24)."""
+
+
+Timer: TypeAlias = tuple[StreamTimer, StreamId] | tuple[ConnectionTimer, ConnectionId] | tuple[AskTimer, str]
+
+
+@final
+@attrs.define(eq=False)
+class Registry:
+    """The state of `ServerStreams`, and the effects of the input that is being handled."""
+
+    config: StreamsConfig
+    gate: Gate
+    streams: dict[StreamId, Stream] = attrs.field(factory=dict)
+    connections: dict[ConnectionId, Connection] = attrs.field(factory=dict)
+    highest_connection: int = -1
+    """Connection ids rise, so this one number tells a new connection from one that is gone (rule R13)."""
+    calls: dict[tuple[Scope, RequestId], StreamId] = attrs.field(factory=dict)
+    """The requests whose answer a stream holds, by where their id is at home (rules L2, Q9e)."""
+    resumes: dict[tuple[Scope, RequestId], StreamId] = attrs.field(factory=dict)
+    """The `stream/resume` requests that wait for their result."""
+    asks: dict[str, StreamId] = attrs.field(factory=dict)
+    """The stream of each unanswered question: an answer is found by its id alone (rule Q4b)."""
+    bound: dict[Scope, dict[StreamId, None]] = attrs.field(factory=dict)
+    """The streams of each scope, for its end (rule R16)."""
+    quotas: dict[Owner, int] = attrs.field(factory=dict)
+    tombstones: dict[StreamId, None] = attrs.field(factory=dict)
+    """The streams that are gone and can still be asked for, oldest first."""
+    keys: Keys = attrs.field(factory=Keys)
+    wrong_tokens: dict[Scope, int] = attrs.field(factory=dict)
+    deadlines: Deadlines[Timer] = attrs.field(factory=Deadlines)
+    alive: int = 0
+    """Streams that are not gone."""
+    total_bytes: int = 0
+    """Bytes of all logs together."""
+    make_room_at: int = 0
+    """`total_bytes` at which room is looked for again; 0 before the first time."""
+    refusing: Reason | None = None
+    """Why no new call is taken: the server drains, or its log has failed."""
+    now: float = float("-inf")
+    effects: list[StreamsEffect] = attrs.field(factory=list)
+    prepared: tuple[StreamId, int, bytes] | None = attrs.field(default=None, repr=False)
+    """The entry that the input in hand will add: encoded before anything changed, since that may fail (rule R13)."""
+    touched: dict[ConnectionId, None] = attrs.field(factory=dict)
+    """Connections that may have something to write after this input: the only ones that are looked at."""
+
+    @classmethod
+    def empty(cls, config: StreamsConfig) -> Self:
+        """Return the registry of a server that knows nobody yet."""
+        return cls(config, Gate(GateState.GUARDING if config.durable else GateState.OPEN))
+
+    def find(self, stream_id: StreamId, token: Secret, principal: Principal | None) -> Stream | None:
+        """Return the stream that a token opens for a principal, or None.
+
+        Unknown stream, wrong token and wrong principal give the same answer after the same comparisons (rules Q10,
+        Q11a, Q11c, R25).
+        """
+        digest = token.digest()
+        stream = self.streams.get(stream_id)
+        tokens = [] if stream is None else stream.tokens
+        opens = False
+        for place in range(self.config.max_tokens):
+            taken = place < len(tokens)
+            opens |= same_digest(tokens[place] if taken else _NOBODY, digest) and taken
+        return stream if opens and stream is not None and stream.principal == principal else None
+
+    def add(self, stream: Stream) -> None:
+        """Take a new stream into every count."""
+        self.streams[stream.stream_id] = stream
+        self.alive += 1
+        self.quotas[stream.owner] = self.quotas.get(stream.owner, 0) + 1
+        self.bind(stream, stream.scope)
+
+    def has_room(self, principal: Principal | None, scope: Scope) -> bool:
+        """Return whether one more stream may be kept for somebody (rules Q10, R10, R25)."""
+        return (
+            self.alive < self.config.max_streams
+            and self.quotas.get(owner_of(principal, scope), 0) < self.config.max_streams_per_principal
+            and self.total_bytes < self.config.max_total_bytes
+        )
+
+    def bury(self, stream: Stream) -> None:
+        """Free what a gone stream holds; remember its reason for a while, if anybody can ask for it (rule Q7d)."""
+        self.alive -= 1
+        owner = stream.owner
+        self.quotas[owner] -= 1
+        if not self.quotas[owner]:
+            del self.quotas[owner]
+        self.unbind(stream)
+        self.deadlines.clear((StreamTimer.ABANDON, stream.stream_id))
+        self.deadlines.clear((StreamTimer.AGE, stream.stream_id))
+        self.total_bytes -= stream.log.size
+        stream.log.clear()
+        if not stream.tokens:
+            del self.streams[stream.stream_id]
+            return
+        self.tombstones[stream.stream_id] = None
+        self.set_timer((StreamTimer.FORGET, stream.stream_id), self.config.tombstone_ttl)
+        if len(self.tombstones) > self.config.max_tombstones:
+            self.forget(next(iter(self.tombstones)))
+
+    def forget(self, stream_id: StreamId) -> None:
+        """Forget a gone stream altogether."""
+        self.deadlines.clear((StreamTimer.FORGET, stream_id))
+        del self.tombstones[stream_id]
+        del self.streams[stream_id]
+
+    def drop_ask(self, ask_id: str) -> None:
+        """Expect no answer to a question any more."""
+        del self.asks[ask_id]
+        self.deadlines.clear((AskTimer.ANSWER, ask_id))
+
+    def note_wrong_token(self, scope: Scope) -> int:
+        """Count a failed attempt of a scope; return how many there were (rule Q11e)."""
+        count = self.wrong_tokens.pop(scope, 0) + 1
+        self.wrong_tokens[scope] = count
+        if len(self.wrong_tokens) > self.config.max_suspects:
+            del self.wrong_tokens[next(iter(self.wrong_tokens))]
+        return count
+
+    def touch(self, connection_id: ConnectionId) -> None:
+        """Look at this connection after the input: it may have something to write."""
+        self.touched[connection_id] = None
+
+    def set_timer(self, timer: Timer, seconds: float) -> None:
+        """Wake up for this in so many seconds, and not at the moment set before."""
+        self.deadlines.set(timer, self.now + seconds)
+
+    def bind(self, stream: Stream, scope: Scope) -> None:
+        """Note where a stream is at home from now on: its request id counts there too (rules Q9e, R6, R24)."""
+        self.unbind(stream)
+        stream.scope = scope
+        self.bound.setdefault(scope, {})[stream.stream_id] = None
+        self.calls[scope, stream.request_id] = stream.stream_id
+
+    def in_use(self, scope: Scope, request_id: RequestId, by_other_than: Stream | None = None) -> bool:
+        """Return whether an id names a request that is still unanswered there (rules L2, Q3c)."""
+        if (scope, request_id) in self.resumes:
+            return True
+        named = self.streams.get(self.calls.get((scope, request_id), StreamId("")))
+        return named is not None and named is not by_other_than and not named.complete
+
+    def encoded(self, stream: Stream, message: Message) -> bytes:
+        """Return the bytes of a stream's next entry (rule R4), made before anything changed if there was time to."""
+        sequence = stream.log.produced + 1
+        if self.prepared is not None and self.prepared[:2] == (stream.stream_id, sequence):
+            return self.prepared[2]
+        return encode_entry(stream, message, sequence)
+
+    def unbind(self, stream: Stream) -> None:
+        """Forget where a stream is at home."""
+        members = self.bound.get(stream.scope)
+        if members is not None:
+            members.pop(stream.stream_id, None)
+            if not members:
+                del self.bound[stream.scope]
+        home = (stream.scope, stream.request_id)
+        if self.calls.get(home) == stream.stream_id:
+            del self.calls[home]
+
+    def fork(self) -> Self:
+        """Return an independent copy, for explorers and what-if questions; entries and messages are shared."""
+        return attrs.evolve(
+            self,
+            gate=self.gate.fork(),
+            streams={stream_id: stream.fork() for stream_id, stream in self.streams.items()},
+            connections={connection_id: path.fork() for connection_id, path in self.connections.items()},
+            calls=self.calls.copy(),
+            resumes=self.resumes.copy(),
+            asks=self.asks.copy(),
+            bound={scope: members.copy() for scope, members in self.bound.items()},
+            quotas=self.quotas.copy(),
+            tombstones=self.tombstones.copy(),
+            keys=self.keys.fork(),
+            wrong_tokens=self.wrong_tokens.copy(),
+            deadlines=self.deadlines.fork(),
+            effects=[],
+            touched={},
+        )
+
+    def snapshot(self, now: float) -> tuple[object, ...]:
+        """Return a hashable value, equal for registries that will behave alike; times are relative to `now`."""
+        return (
+            tuple(stream.snapshot(now) for stream in self.streams.values()),
+            tuple(path.snapshot() for path in self.connections.values()),
+            tuple(sorted(self.resumes.items(), key=repr)),
+            self.gate.snapshot(),
+            self.keys.snapshot(now),
+            tuple(sorted(self.wrong_tokens.items())),
+            self.deadlines.snapshot(now),
+            self.refusing,
+        )

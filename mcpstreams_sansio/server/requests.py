@@ -1,0 +1,315 @@
+"""What a peer wants of streams: calls, resumes, cursors, polls, acknowledgements, answers, cancellations.
+
+Every refusal that the protocol foresees is a reply (rule R13). What is presented to open a stream is checked in one
+place, `Registry.find`, and a failure never touches a timer (rule Q7b).
+"""
+
+from __future__ import annotations
+
+from typing import final
+
+import attrs
+
+from mcpstreams_sansio.connections import DropReason, Framing
+from mcpstreams_sansio.ids import RequestId, Secret, StreamId
+from mcpstreams_sansio.server import attachments, lifecycle, paths
+from mcpstreams_sansio.server.effects import AskAnswered
+from mcpstreams_sansio.server.inputs import (
+    AckReceived,
+    AnswerReceived,
+    CallReceived,
+    CancelledReceived,
+    CancelReceived,
+    CursorReceived,
+    PollReceived,
+    ResumeReceived,
+    StreamKind,
+)
+from mcpstreams_sansio.server.keys import KeyEntry, key_digest
+from mcpstreams_sansio.server.outbox import Connection
+from mcpstreams_sansio.server.records import AskClosed, KeyCancelled
+from mcpstreams_sansio.server.registry import Registry
+from mcpstreams_sansio.server.stream import ByCall, ByCursor, ByResume, Origin, Stream
+from mcpstreams_sansio.server.table import StreamSignal, StreamState
+from mcpstreams_sansio.wire.jsonrpc import Response, encode_message
+from mcpstreams_sansio.wire.marker import Attempt
+from mcpstreams_sansio.wire.refusals import Reason
+from mcpstreams_sansio.wire.streams import PollResult, poll_response
+
+
+@final
+@attrs.frozen
+class Claim:
+    """What a connection presents to get a stream."""
+
+    origin: Origin
+    request_id: RequestId | None
+    """The request that is answered if the claim is refused."""
+    after: int | None
+    attempt: Attempt | None
+
+
+def receive_call(registry: Registry, event: CallReceived) -> None:
+    """Open a stream for a new call, or attach to the one that a re-sent call has already (rule R21)."""
+    path = registry.connections.get(event.connection_id)
+    if path is None:
+        return
+    digest = None if event.key is None else key_digest(event.key, path.principal)
+    entry = None if digest is None else registry.keys.find(digest, registry.now)
+    if entry is not None:
+        _receive_again(registry, path, event, entry)
+        return
+    kind, reason = _admission(registry, path, event)
+    if reason is None:
+        lifecycle.open_stream(registry, path, event, kind, digest)
+    else:
+        paths.refuse(registry, path, event.request.id, reason)
+
+
+def _admission(registry: Registry, path: Connection, event: CallReceived) -> tuple[StreamKind, Reason | None]:
+    """Return as what kind of stream a new call is served, and why it is not."""
+    wanted = event.policy.kind
+    if registry.in_use(path.scope, event.request.id):
+        return wanted, Reason.ID_IN_USE
+    if registry.refusing is not None:
+        return wanted, registry.refusing
+    if event.key is not None and len(registry.keys) >= registry.config.max_keys:
+        return wanted, Reason.TOO_MANY_KEYS
+    if wanted is StreamKind.FLEETING or registry.has_room(path.principal, path.scope):
+        return wanted, None
+    return StreamKind.FLEETING, None if event.key is None else Reason.TOO_MANY_STREAMS
+
+
+def _receive_again(registry: Registry, path: Connection, event: CallReceived, entry: KeyEntry) -> None:
+    request_id = event.request.id
+    if entry.call_digest is not None and entry.call_digest != event.digest:
+        paths.refuse(registry, path, request_id, Reason.KEY_CONFLICT)
+        return
+    stream = None if entry.stream_id is None else registry.streams.get(entry.stream_id)
+    if stream is None or stream.state is StreamState.GONE:
+        if stream is not None:
+            stream.step(StreamSignal.ATTACH)
+        paths.refuse(registry, path, request_id, entry.reason or Reason.EXPIRED)
+        return
+    lifecycle.renew_token(registry, stream, event.fresh_token)
+    _take_over(registry, path, stream, Claim(ByCall(), request_id, 0, event.attempt))
+
+
+def receive_resume(registry: Registry, event: ResumeReceived) -> None:
+    """Attach a stream to the connection of a `stream/resume` (rules P15-P19, Q6, Q9a, R8)."""
+    path = registry.connections.get(event.connection_id)
+    if path is None:
+        return
+    stream = _authorised(registry, path, event.request_id, event.stream_id, event.resume_token)
+    if stream is None:
+        return
+    if stream.state is StreamState.GONE:
+        stream.step(StreamSignal.ATTACH)
+        _resume_gone(registry, path, stream, event.request_id)
+        return
+    reason = _resume_refusal(registry, path, stream, event)
+    if reason is not None:
+        paths.refuse(registry, path, event.request_id, reason)
+        return
+    after = next(iter(event.cursors), None)
+    _take_over(registry, path, stream, Claim(ByResume(event.request_id), event.request_id, after, event.attempt))
+
+
+def _resume_refusal(registry: Registry, path: Connection, stream: Stream, event: ResumeReceived) -> Reason | None:
+    if event.request_id is not None and registry.in_use(path.scope, event.request_id):
+        return Reason.ID_IN_USE
+    if registry.in_use(path.scope, stream.request_id, by_other_than=stream):
+        return Reason.ID_IN_USE
+    if not stream.resumable:
+        return Reason.NOT_RESUMABLE
+    if stream.attachment is not None and stream.attachment.connection_id == path.connection_id and not event.marker:
+        return Reason.ALREADY_ATTACHED
+    if len(event.cursors) > 1:
+        return Reason.INVALID_CURSOR
+    return None
+
+
+def _resume_gone(registry: Registry, path: Connection, stream: Stream, request_id: RequestId | None) -> None:
+    """Answer for a stream whose log is freed: one that was delivered whole has only its end left (rule Q9a)."""
+    if stream.reason is not Reason.FINISHED:
+        paths.refuse(registry, path, request_id, stream.reason or Reason.EXPIRED)
+        return
+    if path.framing is Framing.HTTP:
+        attachments.open_events(registry, path)
+        path.end()
+    path.reply(lifecycle.end_payload(stream))
+    if request_id is not None:
+        path.reply(encode_message(Response(request_id, {})))
+    registry.touch(path.connection_id)
+
+
+def receive_cursor(registry: Registry, event: CursorReceived) -> None:
+    """Attach a stream of this session to a GET with its cursor; foreign and unknown ones look alike (Q13, R17)."""
+    path = registry.connections.get(event.connection_id)
+    if path is None:
+        return
+    stream = registry.streams.get(event.stream_id)
+    known = (
+        stream is not None
+        and stream.state is not StreamState.GONE
+        and stream.resumable
+        and stream.scope == path.scope
+        and stream.principal == path.principal
+    )
+    if stream is None or not known:
+        paths.refuse(registry, path, None, Reason.INVALID_CURSOR)
+        return
+    _take_over(registry, path, stream, Claim(ByCursor(), None, event.after, None))
+
+
+def _take_over(registry: Registry, path: Connection, stream: Stream, claim: Claim) -> None:
+    """Attach in the order of R14: stale attempts and hasty takeovers are refused, then the cursor has to fit."""
+    attempt, after = claim.attempt, claim.after
+    if attempt is not None and not stream.supersedes(attempt.instance, attempt.number):
+        paths.refuse(registry, path, claim.request_id, Reason.SUPERSEDED)
+        return
+    wait = stream.last_takeover + registry.config.takeover_interval - registry.now
+    if attempt is None and stream.attachment is not None and wait > 0:
+        paths.refuse(registry, path, claim.request_id, Reason.TOO_EARLY, retry_after=wait)
+        return
+    log = stream.log
+    if after is not None and after > log.durable:
+        paths.refuse(registry, path, claim.request_id, Reason.INVALID_CURSOR)
+        return
+    lost = 0 if after is None else log.lost_after(after)
+    if lost:
+        first = log.first_available
+        paths.refuse(registry, path, claim.request_id, Reason.EVENTS_GONE, first_available=first, lost=lost)
+        return
+    if attempt is not None:
+        stream.note_attempt(attempt.instance, attempt.number, registry.config.max_instances)
+    else:
+        stream.last_takeover = registry.now
+    # `end` is delivered again to whoever asks again, so a cursor never confirms it (rules P17, Q9a).
+    last = log.produced - 1 if stream.complete and stream.announced else log.produced
+    position = max(log.confirmed, log.first_available - 1) if after is None else after
+    position = min(position, last)
+    attachments.attach(registry, stream, path, claim.origin, position)
+    if after is not None and position > log.confirmed:
+        lifecycle.confirm(registry, stream, position)
+
+
+def receive_poll(registry: Registry, event: PollReceived) -> None:
+    """Tell how a stream stands, from counters, without touching its delivery (rules P27-P31, Q6e, Q8)."""
+    path = registry.connections.get(event.connection_id)
+    if path is None:
+        return
+    stream = _authorised(registry, path, event.request_id, event.stream_id, event.resume_token)
+    if stream is None:
+        return
+    stream.step(StreamSignal.POLL)
+    if stream.state is StreamState.GONE and stream.reason is not Reason.FINISHED:
+        paths.refuse(registry, path, event.request_id, stream.reason or Reason.EXPIRED)
+        return
+    gone = stream.state is StreamState.GONE
+    if not gone:
+        attachments.rearm(registry, stream)
+    result = PollResult(
+        stream.stream_id,
+        "completed" if stream.complete or gone else "live",
+        not gone and stream.has_pending_messages(),
+        not gone and stream.has_pending_request(),
+        not gone and stream.has_pending_error(),
+    )
+    paths.reply_when_durable(registry, path, encode_message(poll_response(event.request_id, result)))
+
+
+def receive_ack(registry: Registry, event: AckReceived) -> None:
+    """Confirm what a client says it has, if it is entitled to say so (rule R6)."""
+    path = registry.connections.get(event.connection_id)
+    if path is None:
+        return
+    stream = registry.streams.get(event.stream_id)
+    if event.resume_token is not None:
+        stream = registry.find(event.stream_id, event.resume_token, path.principal)
+    elif stream is not None and stream.scope != path.scope:
+        stream = None
+    if stream is not None and stream.announced and event.through <= stream.log.sent:
+        if stream.state is StreamState.GONE:
+            stream.step(StreamSignal.ACK)
+        else:
+            lifecycle.confirm(registry, stream, event.through)
+
+
+def receive_answer(registry: Registry, event: AnswerReceived) -> None:
+    """Hand the first answer to a question to the application; every other one is taken and ignored (Q4b, Q4c, R24)."""
+    path = registry.connections.get(event.connection_id)
+    if path is None:
+        return
+    ask_id = event.answer.id
+    stream_id = registry.asks.get(ask_id) if isinstance(ask_id, str) else None
+    stream = None if stream_id is None else registry.streams[stream_id]
+    if stream is not None and isinstance(ask_id, str) and _may_answer(stream, path):
+        stream.step(StreamSignal.ANSWER)
+        del stream.asks[ask_id]
+        registry.drop_ask(ask_id)
+        registry.gate.record(AskClosed(stream.stream_id, ask_id, encode_message(event.answer)))
+        answered = AskAnswered(stream.stream_id, ask_id, event.answer)
+        if registry.gate.admit(answered):
+            registry.effects.append(answered)
+    paths.reply_when_durable(registry, path, None)
+
+
+def _may_answer(stream: Stream, path: Connection) -> bool:
+    if stream.principal is not None:
+        return stream.principal == path.principal
+    return path.principal is None and stream.scope == path.scope
+
+
+def receive_cancel(registry: Registry, event: CancelReceived) -> None:
+    """Cancel by token, from anywhere, as often as it is said (rule R22)."""
+    path = registry.connections.get(event.connection_id)
+    if path is None:
+        return
+    stream = _authorised(registry, path, event.request_id, event.stream_id, event.resume_token)
+    if stream is not None:
+        lifecycle.cancel(registry, stream)
+        paths.reply_when_durable(registry, path, encode_message(Response(event.request_id, {})))
+
+
+def receive_cancelled(registry: Registry, event: CancelledReceived) -> None:
+    """Cancel a call, or only a resume, by the id under which it came; or a call by its key (Q2f, Q9b, Q9e, R21.6)."""
+    path = registry.connections.get(event.connection_id)
+    if path is None:
+        return
+    if event.key is not None:
+        _cancel_key(registry, path, event.key)
+    elif event.request_id is not None:
+        resumed = registry.resumes.get((path.scope, event.request_id))
+        called = registry.calls.get((path.scope, event.request_id))
+        if resumed is not None:
+            lifecycle.leave(registry, registry.streams[resumed])
+        elif called is not None:
+            lifecycle.cancel(registry, registry.streams[called])
+
+
+def _cancel_key(registry: Registry, path: Connection, key: Secret) -> None:
+    digest = key_digest(key, path.principal)
+    entry = registry.keys.find(digest, registry.now)
+    if entry is not None:
+        stream = None if entry.stream_id is None else registry.streams.get(entry.stream_id)
+        if stream is not None:
+            lifecycle.cancel(registry, stream)
+    elif len(registry.keys) < registry.config.max_keys:
+        # The call itself may still be on its way: it must never start.
+        until = registry.now + registry.config.key_ttl
+        registry.keys.add(digest, KeyEntry(None, None, Reason.CANCELLED), until)
+        registry.gate.record(KeyCancelled(digest))
+
+
+def _authorised(
+    registry: Registry, path: Connection, request_id: RequestId | None, stream_id: StreamId, token: Secret
+) -> Stream | None:
+    stream = registry.find(stream_id, token, path.principal)
+    if stream is not None:
+        return stream
+    if registry.note_wrong_token(path.scope) > registry.config.max_wrong_tokens:
+        paths.drop(registry, path, DropReason.GUESSING)
+    else:
+        paths.refuse(registry, path, request_id, Reason.STREAM_NOT_FOUND)
+    return None

@@ -1,0 +1,226 @@
+"""One stream as the server knows it: its state, its log, its connection and its open questions."""
+
+from __future__ import annotations
+
+from collections import deque
+from enum import Enum, unique
+from typing import Self, TypeAlias, final
+
+import attrs
+
+from mcpstreams_sansio.ids import ConnectionId, Digest, Principal, RequestId, StreamId
+from mcpstreams_sansio.server.inputs import CallPolicy, Peer, Scope, StreamKind
+from mcpstreams_sansio.server.log import StreamLog
+from mcpstreams_sansio.server.records import EntryKind, Tags
+from mcpstreams_sansio.server.table import STREAM_TABLE, StreamSignal, StreamState
+from mcpstreams_sansio.tables import follow
+from mcpstreams_sansio.wire.jsonrpc import Message, encode_message
+from mcpstreams_sansio.wire.refusals import Reason
+from mcpstreams_sansio.wire.tags import tagged
+
+
+@final
+@attrs.frozen
+class ByCall:
+    """The connection on which the call came, first or again."""
+
+
+@final
+@attrs.frozen
+class ByResume:
+    """A connection on which `stream/resume` came; its result is the tail of the attachment (rule R15)."""
+
+    request_id: RequestId | None
+    """None for a resume without an id: it has no result (rule D2)."""
+
+
+@final
+@attrs.frozen
+class ByCursor:
+    """An HTTP GET with a cursor (rule R17)."""
+
+
+Origin: TypeAlias = ByCall | ByResume | ByCursor
+
+Owner: TypeAlias = tuple[str, str]
+"""Whose quota a stream counts against."""
+
+
+def owner_of(principal: Principal | None, scope: Scope) -> Owner:
+    """Return whose quota a stream counts against: its principal's, else that of the scope it came from (rule R25)."""
+    return ("scope", scope) if principal is None else ("principal", principal)
+
+
+@final
+@attrs.define(eq=False)
+class Attachment:
+    """The one connection that delivers a stream, and how far it is."""
+
+    connection_id: ConnectionId
+    origin: Origin
+    position: int
+    """The last entry that was put into a write of this connection."""
+    repeats: deque[bytes] = attrs.field(factory=deque)
+    """Questions at or below the client's position: they go first, without an event id (rule R24)."""
+    deficit: int = 0
+    """Bytes that the stream may still put into writes in its turn (deficit round robin, rule R11)."""
+
+
+@final
+@attrs.frozen
+class OpenAsk:
+    """A question that nobody has answered."""
+
+    sequence: int
+    payload: bytes = attrs.field(repr=False)
+
+
+@unique
+class Handler(Enum):
+    """What became of the application's work on the call."""
+
+    WAITING = "waiting"
+    """Its record is not durable yet (rule R9)."""
+    RUNNING = "running"
+    HELD = "held"
+    """Running, and told to wait before it sends more (rule R10)."""
+    DONE = "done"
+    """It has answered, or was told to stop."""
+
+
+@final
+@attrs.define(eq=False)
+class Stream:
+    """Everything about one stream but the times, which the registry keeps in one heap."""
+
+    stream_id: StreamId
+    request_id: RequestId
+    peer: Peer
+    policy: CallPolicy
+    tags: Tags
+    principal: Principal | None
+    scope: Scope
+    """Where it was attached last: what answers, cancels and acknowledgements are entitled by (rules R6, R24)."""
+    owner: Owner
+    """Whose quota it counts against, fixed when it was opened."""
+    tokens: list[Digest] = attrs.field(factory=list, repr=False)
+    key_digest: Digest | None = attrs.field(default=None, repr=False)
+    state: StreamState = StreamState.LIVE
+    log: StreamLog = attrs.field(factory=StreamLog)
+    attachment: Attachment | None = None
+    handler: Handler = Handler.WAITING
+    attempts: dict[str, int] = attrs.field(factory=dict)
+    """The highest attempt number of each client instance, the latest instance last (rule R14)."""
+    asks: dict[str, OpenAsk] = attrs.field(factory=dict)
+    last_takeover: float = float("-inf")
+    """When a client without attempt numbers attached last (rule R14)."""
+    reason: Reason | None = None
+    """Why it is gone, or why its application may not go on."""
+
+    def step(self, signal: StreamSignal) -> None:
+        """Follow the table: the only place where a stream changes its state."""
+        self.state = follow(STREAM_TABLE, self.state, signal)
+
+    @property
+    def announced(self) -> bool:
+        """Whether `create` and `end` are entries of its log (rule R2)."""
+        return self.policy.kind is StreamKind.ANNOUNCED
+
+    @property
+    def resumable(self) -> bool:
+        """Whether anything can bring it back after a loss (rules R2, Q7c)."""
+        return self.policy.kind is not StreamKind.FLEETING and self.policy.interval.max != 0
+
+    @property
+    def complete(self) -> bool:
+        """Whether the application has produced its last entry."""
+        return self.state in (StreamState.DRAINING, StreamState.COMPLETED)
+
+    @property
+    def unfinished(self) -> int:
+        """How many entries count against the window (rules R6, R7)."""
+        return self.log.produced - (self.log.confirmed if self.peer.marker else self.log.sent)
+
+    def supersedes(self, instance: str, number: int) -> bool:
+        """Return whether an attempt comes later than every one that its instance made before (rule R14)."""
+        return number > self.attempts.get(instance, -1)
+
+    def note_attempt(self, instance: str, number: int, most: int) -> None:
+        """Remember an attempt; beyond `most` instances the longest unheard is forgotten."""
+        self.attempts.pop(instance, None)
+        self.attempts[instance] = number
+        if len(self.attempts) > most:
+            del self.attempts[next(iter(self.attempts))]
+
+    def has_pending_request(self) -> bool:
+        """Poll's `hasRequest`: a question nobody has answered (rule Q8c)."""
+        return bool(self.asks)
+
+    def has_pending_messages(self) -> bool:
+        """Poll's `pendingMessages`: a resume now would deliver something other than `create` and `end` (R8, Q8b)."""
+        log = self.log
+        first = max(self._delivered() + 1, log.first_available, 2 if self.announced else 1)
+        last = log.produced - (1 if self.complete and self.announced else 0)
+        return self.has_pending_request() or last >= first
+
+    def has_pending_error(self) -> bool:
+        """Poll's `hasError`: the response is an error and was not delivered for certain (rule Q8c)."""
+        if not self.complete:
+            return False
+        response = self.log.entry(self.log.produced - (1 if self.announced else 0))
+        return response is not None and response.kind is EntryKind.FAILURE and response.sequence > self._delivered()
+
+    def _delivered(self) -> int:
+        return self.log.confirmed if self.attachment is None else self.attachment.position
+
+    def fork(self) -> Self:
+        """Return an independent copy."""
+        attachment = self.attachment
+        if attachment is not None:
+            attachment = attrs.evolve(attachment, repeats=attachment.repeats.copy())
+        return attrs.evolve(
+            self,
+            tokens=self.tokens.copy(),
+            log=self.log.fork(),
+            attachment=attachment,
+            attempts=self.attempts.copy(),
+            asks=self.asks.copy(),
+        )
+
+    def snapshot(self, now: float) -> tuple[object, ...]:
+        """Return a hashable value, equal for streams that will behave alike."""
+        attachment = self.attachment
+        return (
+            self.stream_id,
+            self.state,
+            self.handler,
+            self.scope,
+            self.reason,
+            max(self.last_takeover - now, -3_600.0),
+            self.log.snapshot(now),
+            None
+            if attachment is None
+            else (
+                attachment.connection_id,
+                attachment.origin,
+                attachment.position,
+                tuple(attachment.repeats),
+                attachment.deficit,
+            ),
+            tuple(self.tokens),
+            tuple(self.attempts.items()),
+            tuple(sorted(self.asks.items())),
+        )
+
+
+def attachment_of(stream: Stream) -> Attachment:
+    """Return the attachment of a stream that is known to have one."""
+    assert stream.attachment is not None, "no connection delivers this stream"
+    return stream.attachment
+
+
+def encode_entry(stream: Stream, message: Message, sequence: int) -> bytes:
+    """Return the bytes of a message at a position of a stream: the same for every delivery (rule R4)."""
+    if stream.tags is Tags.SEQUENCE:
+        message = tagged(message, stream.stream_id, sequence)
+    return encode_message(message)

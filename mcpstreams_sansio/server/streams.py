@@ -1,0 +1,150 @@
+"""`ServerStreams`: every stream of a server as one machine.
+
+An input is checked, then due deadlines are processed, then the input is applied, then what can be written is written.
+The rooms beside this one do the work: `requests` (what a peer wants), `production` (what the application adds),
+`lifecycle` and `attachments` (what becomes of a stream), `delivery` (what is written), all of them on one `Registry`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, Never, final
+
+from mcpstreams_sansio.connections import ConnectionLost, DeadlineReached, Written
+from mcpstreams_sansio.errors import LocalProtocolError
+from mcpstreams_sansio.ids import StreamId
+from mcpstreams_sansio.server import clock, delivery, durability, lifecycle, paths, production, requests, room
+from mcpstreams_sansio.server.checks import check
+from mcpstreams_sansio.server.config import StreamsConfig
+from mcpstreams_sansio.server.effects import StreamsEffect
+from mcpstreams_sansio.server.inputs import (
+    Accept,
+    AckReceived,
+    AnswerReceived,
+    AskPeer,
+    CallReceived,
+    CancelledReceived,
+    CancelReceived,
+    ConnectionOpened,
+    CursorReceived,
+    Drain,
+    LogFailed,
+    LogWritten,
+    PollReceived,
+    ReleaseStream,
+    Reply,
+    Respond,
+    ResumeReceived,
+    ScopeEnded,
+    SendMessage,
+    StreamsInput,
+    WithdrawAsk,
+)
+from mcpstreams_sansio.server.registry import Registry
+from mcpstreams_sansio.server.table import StreamState
+
+
+@final
+class ServerStreams:
+    """The streams of one server, over any number of connections.
+
+    It knows nothing of handshakes, methods or HTTP: whoever embeds it tells it what a peer wants in its own terms, and
+    carries out what it wants done. `Server` does so for MCP's transports.
+
+    Args:
+        config: Limits and times.
+    """
+
+    def __init__(self, config: StreamsConfig | None = None) -> None:
+        self._registry = Registry.empty(config or StreamsConfig())
+
+    @property
+    def config(self) -> StreamsConfig:
+        """The limits and times it was made with."""
+        return self._registry.config
+
+    def handle(self, event: StreamsInput, now: float) -> list[StreamsEffect]:
+        """Apply one input.
+
+        Args:
+            event: What happened, or what the application orders.
+            now: Seconds of any clock that never goes back.
+
+        Returns:
+            What is to be done, in order.
+
+        Raises:
+            LocalProtocolError: The input is wrong whatever the time. Nothing has changed, deadlines included (R13).
+        """
+        registry = self._registry
+        if now < registry.now:
+            raise LocalProtocolError("time must not go back")
+        registry.prepared = check(registry, event)
+        registry.now = now
+        clock.run(registry)
+        _APPLY[type(event)](registry, event)  # type: ignore[arg-type]  # a test pairs each type with its function
+        if room.needed(registry):
+            for stream in room.make(registry):
+                lifecycle.evict(registry, stream)
+        delivery.flush(registry)
+        batch = registry.gate.next_batch()
+        effects, registry.effects, registry.prepared = registry.effects, [], None
+        if batch is not None:
+            effects.append(batch)
+        return effects
+
+    def next_deadline(self) -> float | None:
+        """Return when `DeadlineReached` is due, on the clock of `now`; None if nothing waits for time."""
+        return self._registry.deadlines.next()
+
+    def state_of(self, stream_id: StreamId) -> StreamState | None:
+        """Return the state of a stream, or None if it is unknown or forgotten."""
+        stream = self._registry.streams.get(stream_id)
+        return None if stream is None else stream.state
+
+    def fork(self) -> ServerStreams:
+        """Return an independent copy: for explorers, and for asking what an input would do."""
+        other = ServerStreams.__new__(ServerStreams)
+        other._registry = self._registry.fork()
+        return other
+
+    def snapshot(self, now: float) -> tuple[object, ...]:
+        """Return a hashable value, equal for machines that will behave alike from `now` on."""
+        return self._registry.snapshot(now)
+
+
+def _release(registry: Registry, event: ReleaseStream) -> None:
+    stream = production.find_open(registry, event.stream_id)
+    if stream is not None:
+        lifecycle.release(registry, stream)
+
+
+def _wake(_: Registry, __: DeadlineReached) -> None:
+    """What was due is done already."""
+
+
+_APPLY: Final[dict[type[StreamsInput], Callable[[Registry, Never], None]]] = {
+    ConnectionOpened: paths.open_connection,
+    ConnectionLost: paths.lose_connection,
+    Written: paths.note_written,
+    Reply: paths.reply,
+    Accept: paths.accept,
+    ScopeEnded: paths.end_scope,
+    Drain: paths.drain,
+    CallReceived: requests.receive_call,
+    ResumeReceived: requests.receive_resume,
+    CursorReceived: requests.receive_cursor,
+    PollReceived: requests.receive_poll,
+    AckReceived: requests.receive_ack,
+    AnswerReceived: requests.receive_answer,
+    CancelReceived: requests.receive_cancel,
+    CancelledReceived: requests.receive_cancelled,
+    SendMessage: production.send_message,
+    AskPeer: production.ask_peer,
+    WithdrawAsk: production.withdraw_ask,
+    Respond: production.respond,
+    ReleaseStream: _release,
+    LogWritten: durability.written,
+    LogFailed: durability.failed,
+    DeadlineReached: _wake,
+}
