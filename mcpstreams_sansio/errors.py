@@ -45,9 +45,19 @@ class RemoteProtocolError(ProtocolError):
         message: What was wrong.
         error_code: The JSON-RPC error code with which to answer.
         http_status: The HTTP status with which to answer where the message came in a request body.
+        request_id: The JSON-RPC id of the unusable request, where it could still be read; `None` where there is
+            nothing that such an answer could name.
     """
 
-    def __init__(self, message: str, *, error_code: int = INVALID_REQUEST, http_status: int = 400) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        error_code: int = INVALID_REQUEST,
+        http_status: int = 400,
+        request_id: str | int | None = None,
+    ) -> None:
         super().__init__(message)
         self.error_code = error_code
         self.http_status = http_status
+        self.request_id = request_id

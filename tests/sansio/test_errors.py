@@ -65,3 +65,8 @@ def test_the_answer_to_give_travels_with_the_error() -> None:
 def test_a_copy_of_an_error_still_knows_the_answer() -> None:
     error = copy.copy(RemoteProtocolError("body too large", error_code=PARSE_ERROR, http_status=413))
     assert (str(error), error.error_code, error.http_status) == ("body too large", PARSE_ERROR, 413)
+
+
+def test_an_error_names_the_request_only_where_its_id_was_read() -> None:
+    assert RemoteProtocolError("params must be an object", request_id="7").request_id == "7"
+    assert RemoteProtocolError("not an object").request_id is None

@@ -1,0 +1,1 @@
+"""From bytes to frames and back: lines, server-sent events, and the event ids that ride on those."""

@@ -1,0 +1,1 @@
+"""What is on the wire: JSON-RPC messages, and the methods, params and results that travel in them."""
