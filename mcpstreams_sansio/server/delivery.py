@@ -49,7 +49,7 @@ def _decide(registry: Registry, path: Connection) -> None:
         attachment_of(stream).position = entry.sequence
         stream.log.mark_sent(entry.sequence)
         _write_json(registry, path, entry.payload)
-        lifecycle.finish(registry, stream)
+        lifecycle.finish_as_json(registry, stream)
     elif path.body is not BodyPolicy.NEVER:
         attachments.open_events(registry, path)
 

@@ -177,6 +177,12 @@ def finish(registry: Registry, stream: Stream) -> None:
         close(registry, stream, Reason.FINISHED, None)
 
 
+def finish_as_json(registry: Registry, stream: Stream) -> None:
+    """Act on a response that is the whole body: no cursor was ever given, so nothing can bring the stream back."""
+    stream.policy = attrs.evolve(stream.policy, kind=StreamKind.FLEETING)
+    finish(registry, stream)
+
+
 def cancel(registry: Registry, stream: Stream) -> None:
     """Stop the work of a call: no response follows, only `end` to whoever is attached (rules Q9b, R22)."""
     if stream.state is StreamState.GONE:
