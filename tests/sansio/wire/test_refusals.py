@@ -1,0 +1,158 @@
+"""Each refusal has its code and its reason; what must not be told apart is the same to the byte."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mcpstreams_sansio.errors import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, LocalProtocolError
+from mcpstreams_sansio.ids import RequestId
+from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, JSONValue, decode_message, encode_message
+from mcpstreams_sansio.wire.refusals import Reason, Refusal, read_refusal, refusal
+from tests.sansio.wire.json_values import POSITIONS, REQUEST_IDS, SECONDS, VALUES
+
+CODES = {
+    # what the request says can not be served
+    Reason.STREAM_NOT_FOUND: INVALID_PARAMS,
+    Reason.ABANDONED: INVALID_PARAMS,
+    Reason.EXPIRED: INVALID_PARAMS,
+    Reason.CANCELLED: INVALID_PARAMS,
+    Reason.FINISHED: INVALID_PARAMS,
+    Reason.NOT_RESUMABLE: INVALID_PARAMS,
+    Reason.EVENTS_GONE: INVALID_PARAMS,
+    Reason.INVALID_CURSOR: INVALID_PARAMS,
+    Reason.ALREADY_ATTACHED: INVALID_PARAMS,
+    Reason.KEY_CONFLICT: INVALID_PARAMS,
+    # it can not be served now, or here
+    Reason.TOO_EARLY: INVALID_REQUEST,
+    Reason.SUPERSEDED: INVALID_REQUEST,
+    Reason.ID_IN_USE: INVALID_REQUEST,
+    Reason.TOO_MANY_STREAMS: INVALID_REQUEST,
+    Reason.TOO_MANY_KEYS: INVALID_REQUEST,
+    Reason.DRAINING: INVALID_REQUEST,
+    # it is the server's failure
+    Reason.LOG_FULL: INTERNAL_ERROR,
+    Reason.LOG_FAILED: INTERNAL_ERROR,
+}
+
+
+def refuse(reason: Reason, request_id: RequestId | None = 9) -> ErrorResponse:
+    if reason is Reason.EVENTS_GONE:
+        return refusal(request_id, reason, first_available=7, lost=3)
+    return refusal(request_id, reason)
+
+
+@pytest.mark.rule("Q10")
+@pytest.mark.parametrize("reason", Reason)
+def test_each_reason_has_its_code_and_is_read_again(reason: Reason) -> None:
+    error = refuse(reason)
+    assert (error.id, error.code) == (9, CODES[reason])
+    arrived = decode_message(encode_message(error))
+    assert isinstance(arrived, ErrorResponse)
+    read = read_refusal(arrived)
+    assert read is not None
+    assert read.reason is reason
+
+
+@pytest.mark.rule("Q10")
+def test_the_codes_that_later_revisions_reserve_are_not_used() -> None:
+    assert {refuse(reason).code for reason in Reason}.isdisjoint(range(-32099, -31999))
+
+
+@pytest.mark.rule("Q10", "T34")
+def test_an_unknown_stream_a_wrong_token_and_another_principal_get_the_same_bytes() -> None:
+    assert encode_message(refusal(9, Reason.STREAM_NOT_FOUND)) == (
+        b'{"jsonrpc":"2.0","id":9,"error":{"code":-32602,"message":"there is no such stream for this token",'
+        b'"data":{"reason":"stream_not_found"}}}'
+    )
+
+
+@pytest.mark.rule("R10")
+def test_a_gap_says_where_it_goes_on_and_how_much_is_lost() -> None:
+    error = refusal("r", Reason.EVENTS_GONE, first_available=7, lost=3)
+    assert error.data == {"reason": "events_gone", "firstAvailable": 7, "lost": 3}
+    assert read_refusal(error) == Refusal(Reason.EVENTS_GONE, first_available=7, lost=3)
+
+
+@pytest.mark.rule("R10")
+@pytest.mark.parametrize(
+    ("reason", "first_available", "lost"),
+    [
+        (Reason.EVENTS_GONE, None, None),
+        (Reason.EVENTS_GONE, 7, None),
+        (Reason.EVENTS_GONE, None, 3),
+        (Reason.EXPIRED, 7, 3),
+        (Reason.EXPIRED, 7, None),
+        (Reason.EXPIRED, None, 0),
+    ],
+)
+def test_a_gap_is_told_with_events_gone_and_only_there(
+    reason: Reason, first_available: int | None, lost: int | None
+) -> None:
+    with pytest.raises(LocalProtocolError, match="belong to events_gone"):
+        refusal(1, reason, first_available=first_available, lost=lost)
+
+
+@pytest.mark.rule("Q10")
+@pytest.mark.parametrize("reason", [Reason.TOO_EARLY, Reason.TOO_MANY_STREAMS, Reason.TOO_MANY_KEYS, Reason.DRAINING])
+def test_what_passes_may_say_when_to_come_again(reason: Reason) -> None:
+    error = refusal(1, reason, retry_after=2.5)
+    assert error.data == {"reason": reason.value, "retryAfter": 2.5}
+    assert read_refusal(error) == Refusal(reason, retry_after=2.5)
+
+
+def test_what_does_not_pass_names_no_time() -> None:
+    with pytest.raises(LocalProtocolError, match="cancelled does not pass"):
+        refusal(1, Reason.CANCELLED, retry_after=1)
+
+
+@pytest.mark.rule("D2", "W7")
+def test_a_resume_without_an_id_is_refused_without_one() -> None:
+    assert encode_message(refusal(None, Reason.EXPIRED)).startswith(b'{"jsonrpc":"2.0","id":null,"error":')
+
+
+@pytest.mark.rule("Q10")
+@given(code=st.integers(-40000, 40000), text=st.text(max_size=9), request_id=st.none() | REQUEST_IDS)
+def test_a_client_goes_by_the_reason_alone(code: int, text: str, request_id: RequestId | None) -> None:
+    error = ErrorResponse(request_id, code, text, {"reason": "superseded", "more": 1})
+    assert read_refusal(error) == Refusal(Reason.SUPERSEDED, extra={"more": 1})
+
+
+@pytest.mark.rule("Q10")
+@pytest.mark.parametrize(
+    "data",
+    [
+        None,
+        "expired",
+        ["expired"],
+        {},
+        {"reason": None},
+        {"reason": "EXPIRED"},
+        {"reason": ["expired"]},
+        {"reason": "events_gone", "firstAvailable": "7"},
+        {"reason": "events_gone", "lost": -1},
+        {"reason": "too_early", "retryAfter": "soon"},
+    ],
+)
+def test_any_other_error_is_no_refusal(data: JSONValue) -> None:
+    assert read_refusal(ErrorResponse(1, INVALID_PARAMS, "expired", data)) is None
+
+
+@given(data=VALUES)
+def test_no_error_of_a_peer_is_too_odd_to_be_read(data: JSONValue) -> None:
+    assert read_refusal(ErrorResponse(1, 0, "", data)) is None
+
+
+@given(first_available=POSITIONS, lost=POSITIONS, retry_after=SECONDS)
+def test_details_survive_the_wire(first_available: int, lost: int, retry_after: float) -> None:
+    for error, expected in [
+        (
+            refusal(1, Reason.EVENTS_GONE, first_available=first_available, lost=lost),
+            Refusal(Reason.EVENTS_GONE, first_available, lost),
+        ),
+        (refusal(1, Reason.TOO_EARLY, retry_after=retry_after), Refusal(Reason.TOO_EARLY, retry_after=retry_after)),
+    ]:
+        arrived = decode_message(encode_message(error))
+        assert isinstance(arrived, ErrorResponse)
+        assert read_refusal(arrived) == expected
