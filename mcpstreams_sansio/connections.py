@@ -46,6 +46,8 @@ class EndOfFile:
     """The peer will send nothing more; what it was sent may still reach it."""
 
     connection_id: ConnectionId
+    entropy: Entropy
+    """As for `BytesReceived`: the end may complete a last line."""
 
 
 @final

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mcpstreams_sansio.connections import ConnectionLost, Written
+from mcpstreams_sansio.connections import ConnectionLost, EndOfFile, Written
 from mcpstreams_sansio.errors import LocalProtocolError
 from mcpstreams_sansio.ids import StreamId
 from mcpstreams_sansio.server.inputs import (
@@ -30,6 +30,7 @@ from mcpstreams_sansio.wire.meta import check_application_meta
 
 _ON_A_CONNECTION = (
     ConnectionLost,
+    EndOfFile,
     Written,
     Reply,
     Accept,

@@ -11,7 +11,7 @@ from typing import NewType, TypeAlias, final
 
 import attrs
 
-from mcpstreams_sansio.connections import ConnectionLost, DeadlineReached, Framing, Written
+from mcpstreams_sansio.connections import ConnectionLost, DeadlineReached, EndOfFile, Framing, Written
 from mcpstreams_sansio.ids import ConnectionId, Digest, Principal, RequestId, Secret, StreamId
 from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, JSONObject, Notification, Request, Response
 from mcpstreams_sansio.wire.marker import Attempt
@@ -303,6 +303,7 @@ ApplicationInput: TypeAlias = SendMessage | AskPeer | WithdrawAsk | Respond | Re
 StreamsInput: TypeAlias = (
     ConnectionOpened
     | ConnectionLost
+    | EndOfFile
     | ScopeEnded
     | Written
     | Reply

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mcpstreams_sansio.connections import ConnectionLost, DropConnection, DropReason, Framing, Written
+from mcpstreams_sansio.connections import ConnectionLost, DropConnection, DropReason, EndOfFile, Framing, Written
 from mcpstreams_sansio.ids import RequestId
 from mcpstreams_sansio.server import lifecycle
 from mcpstreams_sansio.server.gate import ReplyAllowed
@@ -122,8 +122,22 @@ def drain(registry: Registry, _: Drain) -> None:
     """Take no new call, and let go of every connection whose client can come back (rule R15)."""
     registry.refusing = registry.refusing or Reason.DRAINING
     for path in tuple(registry.connections.values()):
-        for stream_id in tuple(path.attached):
-            lifecycle.let_go(registry, registry.streams[stream_id])
-        if path.phase is Phase.OPEN:
-            path.end()
-        registry.touch(path.connection_id)
+        _wind_up(registry, path)
+
+
+def end_reading(registry: Registry, event: EndOfFile) -> None:
+    """Finish what only this connection can deliver, then end it: its peer will ask nothing more (cases O1, O2).
+
+    A stream that can be resumed is detached at once: whoever ended this side is not going to acknowledge on it.
+    """
+    path = registry.connections.get(event.connection_id)
+    if path is not None:
+        _wind_up(registry, path)
+
+
+def _wind_up(registry: Registry, path: Connection) -> None:
+    for stream_id in tuple(path.attached):
+        lifecycle.let_go(registry, registry.streams[stream_id])
+    if path.phase is Phase.OPEN:
+        path.end()
+    registry.touch(path.connection_id)

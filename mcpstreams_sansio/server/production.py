@@ -22,6 +22,7 @@ from mcpstreams_sansio.server.registry import AskTimer, Registry
 from mcpstreams_sansio.server.stream import Handler, OpenAsk, Stream, encode_entry
 from mcpstreams_sansio.server.table import StreamSignal, StreamState
 from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, Message, Notification, Request, Response
+from mcpstreams_sansio.wire.methods import CANCELLED
 from mcpstreams_sansio.wire.refusals import Reason, refusal
 from mcpstreams_sansio.wire.streams import StreamEnd, end_notification
 
@@ -31,8 +32,6 @@ ASK_CAPABILITIES: Final = {
     "roots/list": "roots",
 }
 """What a client must have declared before it is asked (rule R24); other methods need nothing."""
-
-CANCELLED: Final = "notifications/cancelled"
 
 
 def send_message(registry: Registry, event: SendMessage) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, Never, final
 
-from mcpstreams_sansio.connections import ConnectionLost, DeadlineReached, Written
+from mcpstreams_sansio.connections import ConnectionLost, DeadlineReached, EndOfFile, Written
 from mcpstreams_sansio.errors import LocalProtocolError
 from mcpstreams_sansio.ids import StreamId
 from mcpstreams_sansio.server import clock, delivery, durability, lifecycle, paths, production, requests, room
@@ -62,6 +62,11 @@ class ServerStreams:
     def config(self) -> StreamsConfig:
         """The limits and times it was made with."""
         return self._registry.config
+
+    @property
+    def highest_connection(self) -> int:
+        """The highest connection id that was ever opened; -1 before the first (rule R13)."""
+        return self._registry.highest_connection
 
     def handle(self, event: StreamsInput, now: float) -> list[StreamsEffect]:
         """Apply one input.
@@ -126,6 +131,7 @@ def _wake(_: Registry, __: DeadlineReached) -> None:
 _APPLY: Final[dict[type[StreamsInput], Callable[[Registry, Never], None]]] = {
     ConnectionOpened: paths.open_connection,
     ConnectionLost: paths.lose_connection,
+    EndOfFile: paths.end_reading,
     Written: paths.note_written,
     Reply: paths.reply,
     Accept: paths.accept,

@@ -1,0 +1,150 @@
+"""What a request must fulfil before anything of it counts: named checks in order, the first refusal wins.
+
+Order: who may address this server at all, what was asked for, how much, in which form, in which revision (sections H.1
+and H.2 of the rules). A refused request has changed nothing (case I7).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, TypeAlias, final
+from urllib.parse import urlsplit
+
+import attrs
+
+from mcpstreams_sansio.http.config import HTTPConfig
+from mcpstreams_sansio.http.messages import Headers, HTTPRequest, find_header
+from mcpstreams_sansio.wire.revisions import find_revision
+
+METHODS: Final = (b"POST", b"GET", b"DELETE")
+ALLOW: Final = (b"allow", b"POST, DELETE")
+"""What is offered where no source of a standalone GET stream is given (rules H20, R17)."""
+JSON_TYPE: Final = b"application/json"
+EVENTS_TYPE: Final = b"text/event-stream"
+
+
+@final
+@attrs.frozen
+class HTTPRefusal:
+    """A request that is not served, and how that is said."""
+
+    status: int
+    why: str
+    headers: Headers = ()
+
+
+Check: TypeAlias = Callable[[HTTPRequest, HTTPConfig], HTTPRefusal | None]
+
+
+def check_host(request: HTTPRequest, config: HTTPConfig) -> HTTPRefusal | None:
+    """Host: a name that means this server, or a page elsewhere may have rebound its own name to it (case Q1)."""
+    if config.allowed_hosts is None:
+        return None
+    name = _host_name(find_header(request.headers, b"host"))
+    return None if name in config.allowed_hosts else HTTPRefusal(403, "this host name is not served")
+
+
+def check_origin(request: HTTPRequest, config: HTTPConfig) -> HTTPRefusal | None:
+    """Origin: absent, of an allowed host, or allowed by name (rule H2)."""
+    origin = find_header(request.headers, b"origin")
+    if origin is None:
+        return None
+    text = origin.decode("latin-1")
+    hosts = config.allowed_hosts or frozenset()
+    if text in config.allowed_origins or _origin_host(text) in hosts:
+        return None
+    return HTTPRefusal(403, "this origin is not allowed")
+
+
+def check_path(request: HTTPRequest, config: HTTPConfig) -> HTTPRefusal | None:
+    """Target: the one endpoint (rule H1)."""
+    path = request.target.partition(b"?")[0].decode("latin-1")
+    return None if path == config.path else HTTPRefusal(404, "there is nothing at this path")
+
+
+def check_method(request: HTTPRequest, _: HTTPConfig) -> HTTPRefusal | None:
+    """Method: POST, GET or DELETE."""
+    return None if request.method in METHODS else HTTPRefusal(405, "this method is not offered", (ALLOW,))
+
+
+def check_size(request: HTTPRequest, config: HTTPConfig) -> HTTPRefusal | None:
+    """Body: within the limit (rule H8)."""
+    return None if len(request.body) <= config.max_body_bytes else HTTPRefusal(413, "the body is too large")
+
+
+def check_accept(request: HTTPRequest, _: HTTPConfig) -> HTTPRefusal | None:
+    """Accept: JSON for a POST, events for a GET; wildcards count, and so does no header at all (rules H7, H20)."""
+    wanted = {b"POST": (JSON_TYPE, EVENTS_TYPE), b"GET": (EVENTS_TYPE,), b"DELETE": ()}[request.method]
+    if not wanted or any(accepts(request, media_type) for media_type in wanted):
+        return None
+    return HTTPRefusal(406, "nothing that Accept names can be served")
+
+
+def check_content_type(request: HTTPRequest, _: HTTPConfig) -> HTTPRefusal | None:
+    """Content-Type: JSON, for a POST (rule H8)."""
+    if request.method != b"POST":
+        return None
+    content_type = find_header(request.headers, b"content-type") or b""
+    if content_type.partition(b";")[0].strip().lower() == JSON_TYPE:
+        return None
+    return HTTPRefusal(415, "the body must be application/json")
+
+
+def check_revision(request: HTTPRequest, _: HTTPConfig) -> HTTPRefusal | None:
+    """MCP-Protocol-Version: absent, or a revision that is served (rule H4)."""
+    version = find_header(request.headers, b"mcp-protocol-version")
+    if version is None or find_revision(version.decode("latin-1")) is not None:
+        return None
+    return HTTPRefusal(400, "this protocol version is not served")
+
+
+CHECKS: Final[tuple[Check, ...]] = (
+    check_host,
+    check_origin,
+    check_path,
+    check_method,
+    check_size,
+    check_accept,
+    check_content_type,
+    check_revision,
+)
+"""In the order in which they are made."""
+
+
+def first_refusal(request: HTTPRequest, config: HTTPConfig) -> HTTPRefusal | None:
+    """Return why a request is not served, or None."""
+    for check in CHECKS:
+        refusal = check(request, config)
+        if refusal is not None:
+            return refusal
+    return None
+
+
+def accepts(request: HTTPRequest, media_type: bytes) -> bool:
+    """Return whether a request accepts a media type: by name, by wildcard, or by saying nothing."""
+    accept = find_header(request.headers, b"accept")
+    if accept is None:
+        return True
+    main = media_type.partition(b"/")[0]
+    named = {part.partition(b";")[0].strip().lower() for part in accept.split(b",")}
+    return bool(named & {media_type, main + b"/*", b"*/*"})
+
+
+def _host_name(host: bytes | None) -> str | None:
+    if host is None:
+        return None
+    text = host.decode("latin-1").lower()
+    if text.startswith("["):
+        return text.partition("]")[0] + "]"
+    return text.partition(":")[0]
+
+
+def _origin_host(origin: str) -> str | None:
+    try:
+        parts = urlsplit(origin)
+        name = parts.hostname
+    except ValueError:
+        return None
+    if parts.scheme not in ("http", "https") or name is None:
+        return None
+    return f"[{name}]" if ":" in name else name

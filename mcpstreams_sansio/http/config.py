@@ -1,0 +1,43 @@
+"""Every limit and every choice of the HTTP front."""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+import attrs
+
+LOOPBACK_HOSTS: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
+"""What a server that listens on loopback is called by those who mean it."""
+
+
+def _at_least_one(_: object, field: attrs.Attribute[int], value: int) -> None:
+    if value < 1:
+        raise ValueError(f"{field.name} must be at least 1")
+
+
+def _positive(_: object, field: attrs.Attribute[float], value: float) -> None:
+    if value <= 0:
+        raise ValueError(f"{field.name} must be a positive number of seconds")
+
+
+@final
+@attrs.frozen(kw_only=True)
+class HTTPConfig:
+    """Choices and limits of `HTTPServer`. Seconds are floats; sizes are bytes.
+
+    Raises:
+        ValueError: A field is outside its range; the text names the field.
+    """
+
+    path: str = "/mcp"
+    """The one endpoint (rule H1)."""
+    allowed_hosts: frozenset[str] | None = LOOPBACK_HOSTS
+    """Host names, without port, under which the server may be addressed; None allows any (case Q1)."""
+    allowed_origins: frozenset[str] = attrs.field(factory=frozenset)
+    """Origins beyond those of the allowed hosts that may send requests, as `https://example.org` (rule H2)."""
+    max_body_bytes: int = attrs.field(default=4 * 2**20, validator=_at_least_one)
+    """Size of a request's body; more is answered 413 (rule H8)."""
+    max_sessions: int = attrs.field(default=10_000, validator=_at_least_one)
+    """Sessions; above it the one that has been idle for longest ends (rule R16)."""
+    session_idle: float = attrs.field(default=1_800.0, validator=_positive)
+    """Seconds without an open exchange after which a session ends (rule R16)."""

@@ -1,0 +1,110 @@
+"""HTTP sessions: what an initialised client is known by, and when it is forgotten (rules H30-H33, R16)."""
+
+from __future__ import annotations
+
+from typing import Self, final
+
+import attrs
+
+from mcpstreams_sansio.deadlines import Deadlines
+from mcpstreams_sansio.http.config import HTTPConfig
+from mcpstreams_sansio.ids import ConnectionId, Digest, Principal, Secret
+from mcpstreams_sansio.server.identity import Negotiated
+from mcpstreams_sansio.server.inputs import Scope
+
+
+@final
+@attrs.define(eq=False)
+class Session:
+    """One session. Its id is a secret, so only the digest of it is kept."""
+
+    digest: Digest = attrs.field(repr=False)
+    scope: Scope
+    principal: Principal | None
+    negotiated: Negotiated
+    exchanges: set[ConnectionId] = attrs.field(factory=set)
+    """Those that are open: while there is one, the session does not age."""
+
+
+@final
+@attrs.define(eq=False)
+class Sessions:
+    """All sessions of a server, the one that was idle for longest first."""
+
+    config: HTTPConfig
+    _sessions: dict[Digest, Session] = attrs.field(factory=dict)
+    _idle: Deadlines[Digest] = attrs.field(factory=Deadlines)
+    _count: int = 0
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    def open(self, session_id: Secret, principal: Principal | None, negotiated: Negotiated, now: float) -> Session:
+        """Begin a session."""
+        self._count += 1
+        session = Session(session_id.digest(), Scope(f"session {self._count}"), principal, negotiated)
+        self._sessions[session.digest] = session
+        self._idle.set(session.digest, now + self.config.session_idle)
+        return session
+
+    @property
+    def full(self) -> bool:
+        """Whether another session has to end before a new one may begin."""
+        return len(self._sessions) >= self.config.max_sessions
+
+    def longest_idle(self) -> Session | None:
+        """Return the session that has been idle for longest; None if all have open exchanges."""
+        return next((session for session in self._sessions.values() if not session.exchanges), None)
+
+    def find(self, session_id: Secret, principal: Principal | None) -> Session | None:
+        """Return a principal's session; another one's does not exist for it (rule H33, case Q3)."""
+        session = self._sessions.get(session_id.digest())
+        return session if session is not None and session.principal == principal else None
+
+    def enter(self, session: Session, connection_id: ConnectionId) -> None:
+        """Note that an exchange of a session is open: while one is, the session does not age."""
+        session.exchanges.add(connection_id)
+        self._idle.clear(session.digest)
+
+    def leave(self, digest: Digest, connection_id: ConnectionId, now: float) -> None:
+        """Note that an exchange of a session is over; from the last one on it ages."""
+        session = self._sessions.get(digest)
+        if session is None:
+            return
+        session.exchanges.discard(connection_id)
+        if not session.exchanges:
+            # The order of the table is that of idleness.
+            self._sessions[digest] = self._sessions.pop(digest)
+            self._idle.set(digest, now + self.config.session_idle)
+
+    def end(self, session: Session) -> None:
+        """Forget a session."""
+        self._sessions.pop(session.digest, None)
+        self._idle.clear(session.digest)
+
+    def next_deadline(self) -> float | None:
+        """Return when the next idle session ends."""
+        return self._idle.next()
+
+    def pop_idle(self, now: float) -> Session | None:
+        """End and return a session that has been idle for long enough; None if there is none (left)."""
+        digest = self._idle.pop_due(now)
+        return None if digest is None else self._sessions.pop(digest)
+
+    def fork(self) -> Self:
+        """Return an independent copy."""
+        return attrs.evolve(
+            self,
+            sessions={
+                digest: attrs.evolve(session, exchanges=session.exchanges.copy())
+                for digest, session in self._sessions.items()
+            },
+            idle=self._idle.fork(),
+        )
+
+    def snapshot(self, now: float) -> tuple[object, ...]:
+        """Return a hashable value, equal for sessions that will behave alike."""
+        return (
+            tuple((session.scope, frozenset(session.exchanges)) for session in self._sessions.values()),
+            self._idle.snapshot(now),
+        )

@@ -1,0 +1,135 @@
+"""The server's front for one multiplexed peer: bytes to messages, the handshake, then dispatch.
+
+It turns what a connection brings into inputs of `ServerStreams` and knows nothing of streams itself.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import Self, TypeAlias, assert_never, final
+
+import attrs
+
+from mcpstreams_sansio.connections import BytesReceived, EndOfFile, Framing
+from mcpstreams_sansio.errors import INVALID_REQUEST, RemoteProtocolError
+from mcpstreams_sansio.framing.lines import LineDecoder
+from mcpstreams_sansio.ids import ConnectionId, Entropy
+from mcpstreams_sansio.server.config import StreamsConfig
+from mcpstreams_sansio.server.dispatch import Circumstances, Routed, route
+from mcpstreams_sansio.server.identity import Negotiated, ServerIdentity, answer_initialize
+from mcpstreams_sansio.server.inputs import Reply
+from mcpstreams_sansio.server.policies import StreamPolicies
+from mcpstreams_sansio.wire import handshake, methods
+from mcpstreams_sansio.wire.jsonrpc import (
+    ErrorResponse,
+    Message,
+    Request,
+    Response,
+    decode_message,
+    error_response,
+)
+
+
+@final
+@attrs.frozen
+class AwaitingHandshake:
+    """Nothing but `initialize` and `ping` is served."""
+
+
+HandshakeState: TypeAlias = AwaitingHandshake | Negotiated
+
+
+@final
+@attrs.define(eq=False)
+class ServerPeer:
+    """One multiplexed connection, as its front knows it."""
+
+    connection_id: ConnectionId
+    framing: Framing
+    identity: ServerIdentity
+    config: StreamsConfig
+    policies: StreamPolicies
+    lines: LineDecoder
+    state: HandshakeState = AwaitingHandshake()
+
+    def receive(self, event: BytesReceived | EndOfFile) -> Sequence[Routed]:
+        """Return what the peer's bytes mean. What can not be read is answered, and loses nothing else (case O4)."""
+        inputs: list[Routed] = []
+        for number, payload in enumerate(self._payloads(event)):
+            match payload:
+                case RemoteProtocolError():
+                    inputs.append(self._unreadable(payload))
+                case _:
+                    inputs += self._receive_payload(payload, event.entropy, number)
+        return inputs
+
+    def _payloads(self, event: BytesReceived | EndOfFile) -> Sequence[bytes | RemoteProtocolError]:
+        if self.framing is Framing.MESSAGES:
+            return [event.data] if isinstance(event, BytesReceived) else []
+        if isinstance(event, BytesReceived):
+            self.lines.receive_data(event.data)
+        else:
+            self.lines.receive_eof()
+        payloads: list[bytes | RemoteProtocolError] = []
+        while True:
+            try:
+                line = self.lines.next_line()
+            except RemoteProtocolError as error:
+                payloads.append(error)
+                continue
+            if line is None:
+                return payloads
+            payloads.append(line)
+
+    def _receive_payload(self, payload: bytes, entropy: Entropy, number: int) -> Sequence[Routed]:
+        try:
+            message = decode_message(payload)
+        except RemoteProtocolError as error:
+            return [self._unreadable(error)]
+        match self.state:
+            case AwaitingHandshake():
+                return self._shake_hands(message)
+            case Negotiated(peer, revision):
+                if isinstance(message, Request) and message.method == handshake.INITIALIZE:
+                    return [self._refuse(message, "the handshake is done")]
+                at = Circumstances(self.connection_id, self.framing, peer, revision, self.policies, entropy, number)
+                return route(message, at)
+            case _:
+                assert_never(self.state)
+
+    def _shake_hands(self, message: Message) -> Sequence[Routed]:
+        """Serve `initialize` and `ping`; refuse other requests, and pass over what has no answer."""
+        match message:
+            case Request(method=methods.PING):
+                return [Reply(self.connection_id, Response(message.id, {}))]
+            case Request(method=handshake.INITIALIZE):
+                try:
+                    response, self.state = answer_initialize(message, self.identity, self.config)
+                except RemoteProtocolError as error:
+                    return [Reply(self.connection_id, error_response(error, message.id))]
+                return [Reply(self.connection_id, response)]
+            case Request():
+                return [self._refuse(message, "the first request is initialize")]
+            case _:
+                return []
+
+    def _refuse(self, request: Request, why: str) -> Reply:
+        return Reply(self.connection_id, ErrorResponse(request.id, INVALID_REQUEST, why))
+
+    def _unreadable(self, error: RemoteProtocolError) -> Reply:
+        return Reply(self.connection_id, error_response(error, error.request_id))
+
+    def fork(self) -> Self:
+        """Return an independent copy."""
+        return attrs.evolve(self, lines=copy.deepcopy(self.lines))
+
+    def snapshot(self) -> tuple[object, ...]:
+        """Return a hashable value, equal for fronts that will behave alike between two lines."""
+        match self.state:
+            case AwaitingHandshake():
+                return (self.connection_id,)
+            case Negotiated(peer, revision):
+                return (self.connection_id, peer, revision)
+            case _:
+                assert_never(self.state)

@@ -1,0 +1,63 @@
+"""Who a server says it is, and the handshake in which it says so."""
+
+from __future__ import annotations
+
+from typing import final
+
+import attrs
+
+from mcpstreams_sansio.server.config import StreamsConfig
+from mcpstreams_sansio.server.inputs import Peer
+from mcpstreams_sansio.wire.handshake import (
+    ServerHello,
+    initialize_response,
+    read_client_hello,
+    server_capabilities,
+)
+from mcpstreams_sansio.wire.jsonrpc import JSONObject, Request, Response
+from mcpstreams_sansio.wire.marker import ServerMarker
+from mcpstreams_sansio.wire.revisions import Revision, negotiate
+
+
+@final
+@attrs.frozen(kw_only=True)
+class ServerIdentity:
+    """What a server answers to `initialize`, apart from what it negotiates."""
+
+    instance: str
+    """Names this server's memory: another one after every start, the same one for a shared durable log (R21.7)."""
+    server_info: JSONObject = attrs.field(factory=lambda: {"name": "mcpstreams", "version": "0"})
+    """`name` and `version`, and what else `serverInfo` may hold."""
+    capabilities: JSONObject = attrs.field(factory=dict)
+    """What the application offers: `{"tools": {}}` and the like, without streams or the marker."""
+    instructions: str | None = None
+    """A hint for the model on the other side."""
+
+
+@final
+@attrs.frozen
+class Negotiated:
+    """What both sides know once the handshake is done (rule R12)."""
+
+    peer: Peer
+    revision: Revision
+
+
+def answer_initialize(request: Request, identity: ServerIdentity, config: StreamsConfig) -> tuple[Response, Negotiated]:
+    """Return the answer to `initialize`, and what it settles.
+
+    Raises:
+        RemoteProtocolError: -32602; the params can not be read. Nothing is settled (case I8).
+        LocalProtocolError: The application's capabilities declare what this package declares.
+    """
+    hello = read_client_hello(request.params)
+    revision = negotiate(hello.protocol_version)
+    marker = ServerMarker(identity.instance, config.key_ttl, config.durable)
+    answer = ServerHello(
+        revision.value,
+        server_capabilities(identity.capabilities, marker),
+        identity.server_info,
+        extra={} if identity.instructions is None else {"instructions": identity.instructions},
+    )
+    peer = Peer(hello.streams, hello.streams and hello.marker is not None, hello.declared, hello.client_info)
+    return initialize_response(request.id, answer), Negotiated(peer, revision)

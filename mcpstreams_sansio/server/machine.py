@@ -1,0 +1,252 @@
+"""`Server`: the one machine that a driver owns, over every transport at once (rule R12).
+
+It holds the streams, a front for each multiplexed peer, and the front for HTTP with its sessions. Fronts only
+translate: what they make of a peer's bytes goes through `ServerStreams.handle` like every other input.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import TypeAlias, final
+
+import attrs
+
+from mcpstreams_sansio.connections import (
+    BytesReceived,
+    ConnectionEffect,
+    ConnectionLost,
+    DeadlineReached,
+    DropConnection,
+    EndOfFile,
+    EndWriting,
+    Framing,
+    Written,
+)
+from mcpstreams_sansio.errors import LocalProtocolError
+from mcpstreams_sansio.framing.limits import MAX_LINE_SIZE
+from mcpstreams_sansio.framing.lines import LineDecoder
+from mcpstreams_sansio.http.config import HTTPConfig
+from mcpstreams_sansio.http.messages import RequestReceived, SendHead
+from mcpstreams_sansio.http.server import FrontInput, HTTPServer
+from mcpstreams_sansio.http.sessions import Sessions
+from mcpstreams_sansio.ids import ConnectionId, Principal
+from mcpstreams_sansio.peer.server import ServerPeer
+from mcpstreams_sansio.server.config import StreamsConfig
+from mcpstreams_sansio.server.dispatch import NotificationReceived
+from mcpstreams_sansio.server.effects import (
+    AskAnswered,
+    AskFailed,
+    BeginBody,
+    CancelCall,
+    HoldMessages,
+    Refused,
+    SendMore,
+    StartCall,
+    StreamAttached,
+    StreamDetached,
+    StreamGone,
+    StreamsEffect,
+    WriteLog,
+)
+from mcpstreams_sansio.server.identity import ServerIdentity
+from mcpstreams_sansio.server.inputs import (
+    ApplicationInput,
+    ConnectionOpened,
+    Drain,
+    LogFailed,
+    LogWritten,
+    Scope,
+    ScopeEnded,
+    StreamsInput,
+)
+from mcpstreams_sansio.server.policies import StreamPolicies
+from mcpstreams_sansio.server.streams import ServerStreams
+
+
+@final
+@attrs.frozen
+class PeerConnected:
+    """A multiplexed connection was accepted. Its id is higher than every one before it (rule R13)."""
+
+    connection_id: ConnectionId
+    framing: Framing
+    """`LINES` or `MESSAGES`; HTTP comes as `RequestReceived`."""
+    principal: Principal | None = None
+
+
+ServerInput: TypeAlias = (
+    PeerConnected
+    | RequestReceived
+    | BytesReceived
+    | EndOfFile
+    | ConnectionLost
+    | Written
+    | ApplicationInput
+    | LogWritten
+    | LogFailed
+    | Drain
+    | DeadlineReached
+)
+ServerEffect: TypeAlias = (
+    ConnectionEffect
+    | SendHead
+    | WriteLog
+    | StartCall
+    | CancelCall
+    | AskAnswered
+    | AskFailed
+    | HoldMessages
+    | SendMore
+    | Refused
+    | StreamAttached
+    | StreamDetached
+    | StreamGone
+    | NotificationReceived
+)
+
+
+@final
+@attrs.frozen(kw_only=True)
+class ServerConfig:
+    """Everything that can be chosen about a server."""
+
+    identity: ServerIdentity
+    streams: StreamsConfig = StreamsConfig()
+    http: HTTPConfig = HTTPConfig()
+    policies: StreamPolicies = StreamPolicies()
+    max_line_size: int = attrs.field(default=MAX_LINE_SIZE, validator=attrs.validators.ge(1))
+    """Bytes of one line of a peer; a longer one is answered with an error and passed over."""
+
+
+@final
+class Server:
+    """A server's streams and the fronts of all its transports.
+
+    Args:
+        config: Who it is, its limits and its times.
+    """
+
+    def __init__(self, config: ServerConfig) -> None:
+        self._config = config
+        self._streams = ServerStreams(config.streams)
+        self._peers: dict[ConnectionId, ServerPeer] = {}
+        self._http = HTTPServer(config.http, config.identity, config.streams, config.policies, Sessions(config.http))
+        self._now = float("-inf")
+
+    @property
+    def config(self) -> ServerConfig:
+        """What it was made with."""
+        return self._config
+
+    def handle(self, event: ServerInput, now: float) -> list[ServerEffect]:
+        """Apply one input.
+
+        Args:
+            event: What happened, or what the application orders.
+            now: Seconds of any clock that never goes back.
+
+        Returns:
+            What is to be done, in order.
+
+        Raises:
+            LocalProtocolError: The input is wrong whatever the time. Nothing has changed, deadlines included (R13).
+        """
+        if now < self._now:
+            raise LocalProtocolError("time must not go back")
+        self._check(event)
+        self._now = now
+        effects: list[ServerEffect] = []
+        while (session := self._http.sessions.pop_idle(now)) is not None:
+            self._apply([ScopeEnded(session.scope)], now, effects)
+        self._apply(self._inputs(event, now), now, effects)
+        return effects
+
+    def _inputs(self, event: ServerInput, now: float) -> Sequence[FrontInput | StreamsInput]:
+        """Return what an input is to the streams."""
+        match event:
+            case PeerConnected():
+                return [self._connect(event)]
+            case RequestReceived():
+                return self._http.receive(event, now)
+            case BytesReceived():
+                return self._read(event)
+            case EndOfFile():
+                return [*self._read(event), event]
+            case ConnectionLost():
+                self._forget(event, now)
+                return [event]
+            case _:
+                return [event]
+
+    def _read(self, event: BytesReceived | EndOfFile) -> Sequence[FrontInput]:
+        peer = self._peers.get(event.connection_id)
+        return [] if peer is None else peer.receive(event)
+
+    def _check(self, event: ServerInput) -> None:
+        """Refuse what `ServerStreams` would refuse, before a front takes notice of it."""
+        match event:
+            case PeerConnected(framing=Framing.HTTP):
+                raise LocalProtocolError("an HTTP exchange begins with its request")
+            case PeerConnected() | RequestReceived() if event.connection_id <= self._streams.highest_connection:
+                raise LocalProtocolError("a connection id must be higher than every one before it")
+            case BytesReceived() | EndOfFile() if event.connection_id > self._streams.highest_connection:
+                raise LocalProtocolError("there never was such a connection")
+            case _:
+                pass
+
+    def _connect(self, event: PeerConnected) -> ConnectionOpened:
+        config = self._config
+        self._peers[event.connection_id] = ServerPeer(
+            event.connection_id,
+            event.framing,
+            config.identity,
+            config.streams,
+            config.policies,
+            LineDecoder(max_line_size=config.max_line_size),
+        )
+        scope = Scope(f"connection {event.connection_id}")
+        return ConnectionOpened(event.connection_id, event.framing, scope, event.principal)
+
+    def _apply(self, inputs: Sequence[FrontInput | StreamsInput], now: float, effects: list[ServerEffect]) -> None:
+        for event in inputs:
+            if isinstance(event, NotificationReceived):
+                effects.append(event)
+            else:
+                effects += [self._translate(effect, now) for effect in self._streams.handle(event, now)]
+
+    def _translate(self, effect: StreamsEffect, now: float) -> ServerEffect:
+        """Return what an effect of the streams is to the driver; take notice of connections that end."""
+        match effect:
+            case BeginBody():
+                return self._http.head(effect)
+            case EndWriting() | DropConnection():
+                self._forget(effect, now)
+                return effect
+            case _:
+                return effect
+
+    def _forget(self, event: ConnectionLost | EndWriting | DropConnection, now: float) -> None:
+        self._peers.pop(event.connection_id, None)
+        self._http.close(event, now)
+
+    def next_deadline(self) -> float | None:
+        """Return when `DeadlineReached` is due, on the clock of `now`; None if nothing waits for time."""
+        deadlines = [self._streams.next_deadline(), self._http.sessions.next_deadline()]
+        return min((deadline for deadline in deadlines if deadline is not None), default=None)
+
+    def fork(self) -> Server:
+        """Return an independent copy: for explorers, and for asking what an input would do."""
+        other = copy.copy(self)
+        other._streams = self._streams.fork()
+        other._peers = {connection_id: peer.fork() for connection_id, peer in self._peers.items()}
+        other._http = self._http.fork()
+        return other
+
+    def snapshot(self, now: float) -> tuple[object, ...]:
+        """Return a hashable value, equal for machines that will behave alike from `now` on."""
+        return (
+            self._streams.snapshot(now),
+            tuple(peer.snapshot() for peer in self._peers.values()),
+            self._http.sessions.snapshot(now),
+        )
