@@ -47,6 +47,8 @@ class StreamsConfig:
 
     max_streams: int = attrs.field(default=10_000, validator=_at_least_one)
     """Streams that are not gone. A further unkeyed call is served without one (rules R10, Q10)."""
+    max_calls: int = attrs.field(default=20_000, validator=_at_least_one)
+    """Calls that are not over, with a stream or without; a further one is refused."""
     max_streams_per_principal: int = attrs.field(default=1_000, validator=_at_least_one)
     """The same for each principal, or for each scope where there is no principal (rule R25)."""
     max_tombstones: int = attrs.field(default=10_000, validator=_at_least_one)

@@ -73,6 +73,8 @@ def _admission(registry: Registry, path: Connection, event: CallReceived) -> tup
         return wanted, Reason.ID_IN_USE
     if registry.refusing is not None:
         return wanted, registry.refusing
+    if registry.alive >= registry.config.max_calls:
+        return wanted, Reason.TOO_MANY_STREAMS
     if event.key is not None and len(registry.keys) >= registry.config.max_keys:
         return wanted, Reason.TOO_MANY_KEYS
     if wanted is StreamKind.FLEETING or registry.has_room(path.principal, path.scope):
