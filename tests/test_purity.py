@@ -27,6 +27,7 @@ ALLOWED = {
     "abc",
     "collections",
     "collections.abc",
+    "copy",
     "enum",
     "functools",
     "itertools",
