@@ -1,0 +1,158 @@
+"""What can happen in a world of streams, and how often: every bound is a number of events."""
+
+from __future__ import annotations
+
+import enum
+from typing import Final, Self, final
+
+import attrs
+
+from mcpstreams_sansio.errors import LocalProtocolError
+from mcpstreams_sansio.testing.properties import Action
+
+
+@enum.unique
+class Transport(enum.Enum):
+    """What connections mean."""
+
+    MULTIPLEXED = "multiplexed"
+    """One connection at a time carries everything."""
+    HTTP = "http"
+    """Each message of the client begins an exchange of its own."""
+
+
+@enum.unique
+class Peers(enum.Enum):
+    """What the two sides know of each other."""
+
+    MARKER = "marker"
+    """Both negotiated our extension: exactly once on every transport."""
+    DRAFT = "draft"
+    """Both know the draft alone: with HTTP event ids are cursors, elsewhere delivery is at least once."""
+
+
+@enum.unique
+class Kind(enum.StrEnum):
+    """What happens, as it stands in a transcript. The target follows it."""
+
+    CALL = "call"
+    """The caller makes its call: `k1`."""
+    TAKE = "take"
+    """The caller comes back for more."""
+    ANSWER = "answer"
+    """The caller answers what it is asked."""
+    CANCEL = "cancel"
+    """The caller no longer wants the result."""
+    SEND = "send"
+    """The work on `k1` sends its next message."""
+    ASK = "ask"
+    """The work asks."""
+    SUCCEED = "succeed"
+    """The work answers the call."""
+    FAIL = "fail"
+    """The work answers the call with an error."""
+    RELEASE = "release"
+    """The work lets go of the connection."""
+    CONNECT = "connect"
+    """The client opens a multiplexed connection, or an HTTP session: `c1`."""
+    UP = "up"
+    """The oldest thing that the client sent on `c1` arrives."""
+    DOWN = "down"
+    """The oldest thing that the server wrote to `c1` arrives."""
+    WRITTEN = "written"
+    """The transport took the outstanding write of `c1`."""
+    CUT = "cut"
+    """`c1` breaks: all that is on its way is lost, the client learns it at once, the server later or never."""
+    STRAGGLE = "straggle"
+    """The client loses `c1`; what it has sent may still arrive at the server, at any time."""
+    FADE = "fade"
+    """The server loses `c1`; what it has written still arrives at the client, which then learns it."""
+    NOTICE = "notice"
+    """The server notices that `c1` is lost."""
+    END_SESSION = "end-session"
+    """The HTTP session is over, on both sides."""
+    LOGGED = "logged"
+    """The batch of records is durable."""
+    WAIT = "wait"
+    """Time passes, to the next moment for which a machine waits."""
+    POLL = "poll"
+    """Somebody with the token polls the stream of `k1`, from elsewhere."""
+    INTRUDE = "intrude"
+    """Somebody without the token resumes the stream of `k1`, from elsewhere."""
+
+
+UNRELIABLE: Final = frozenset(
+    {
+        Kind.CANCEL,
+        Kind.RELEASE,
+        Kind.CUT,
+        Kind.STRAGGLE,
+        Kind.FADE,
+        Kind.NOTICE,
+        Kind.END_SESSION,
+        Kind.POLL,
+        Kind.INTRUDE,
+    }
+)
+"""What nobody can wait for. A loss may stay unnoticed for ever: a half-open connection."""
+
+
+def reliable(action: Action) -> bool:
+    """Say whether an action happens by itself, sooner or later."""
+    return action.kind not in UNRELIABLE
+
+
+@final
+@attrs.frozen(kw_only=True)
+class Bounds:
+    """How often each thing can happen in one world; and, as it goes on, how often it still can."""
+
+    calls: int = 1
+    """Calls that the client makes."""
+    messages: int = 1
+    """Messages of the work on each call."""
+    asks: int = 0
+    """Questions of the work on each call."""
+    failures: int = 0
+    """How much of the work may end in an error instead of a result."""
+    cancels: int = 0
+    releases: int = 0
+    cuts: int = 0
+    straggles: int = 0
+    fades: int = 0
+    sessions: int = 0
+    """How often an HTTP session ends."""
+    hurries: int = 0
+    """How often time passes although something is on its way. When nothing is, it may always pass."""
+    polls: int = 0
+    intrusions: int = 0
+    slow_writes: int = 0
+    """How many writes the transport does not take at once."""
+    slow_takes: int = 0
+    """How often the caller does not come back at once for more."""
+    durable: int = 0
+    """1: records go to a disk."""
+
+    def spend(self, name: str) -> Self:
+        """Return the bounds once this has happened one time more."""
+        return attrs.evolve(self, **{name: getattr(self, name) - 1})
+
+    def __str__(self) -> str:
+        values = ((field.name, getattr(self, field.name), field.default) for field in attrs.fields(type(self)))
+        return " ".join(f"{name}={value}" for name, value, default in values if value != default)
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read what `str` wrote.
+
+        Raises:
+            LocalProtocolError: There is no such bound, or it is no number.
+        """
+        known = {field.name for field in attrs.fields(cls)}
+        values = {}
+        for part in text.split():
+            name, _, value = part.partition("=")
+            if name not in known or not value.isdecimal():
+                raise LocalProtocolError(f"{part} is no bound of a world")
+            values[name] = int(value)
+        return cls(**values)

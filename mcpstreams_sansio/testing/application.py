@@ -1,0 +1,234 @@
+"""The applications at both ends of a world: what they do is counted, what they see is checked at once.
+
+At the server, the work of call `k` sends messages numbered from 1, may ask, and answers. At the client, the caller must
+see exactly that.
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import Final, Self, final
+
+import attrs
+
+from mcpstreams_sansio.client.effects import AskReceived, CallFailed, CallFinished, CallResult, ItemReceived
+from mcpstreams_sansio.ids import RequestId, StreamId
+from mcpstreams_sansio.testing.properties import Violation
+from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, JSONObject, Notification, Response
+
+METHOD: Final = "tools/call"
+"""What every call calls."""
+MESSAGE: Final = "notifications/message"
+"""What the work sends."""
+ASK: Final = "sampling/createMessage"
+"""What the work asks."""
+ASK_CAPABILITY: Final = "sampling"
+FAILURE_CODE: Final = 7
+"""How the work fails, if it does: an application's own code."""
+
+
+def call_params(number: int) -> JSONObject:
+    """Return the params of a call."""
+    return {"name": "work", "arguments": {"number": number}}
+
+
+def called_number(params: JSONObject | None) -> int:
+    """Return which call it is."""
+    arguments = (params or {})["arguments"]
+    assert isinstance(arguments, dict), "calls are made by `call_params`"
+    number = arguments["number"]
+    assert isinstance(number, int), "calls are made by `call_params`"
+    return number
+
+
+def message(number: int) -> Notification:
+    """Return one message of the work."""
+    return Notification(MESSAGE, {"level": "info", "data": number})
+
+
+def success(request_id: RequestId, number: int) -> Response:
+    """Return the answer to call `number`."""
+    return Response(request_id, {"content": [], "number": number})
+
+
+def failure(request_id: RequestId, number: int) -> ErrorResponse:
+    """Return the other answer to call `number`."""
+    return ErrorResponse(request_id, FAILURE_CODE, f"call {number} failed")
+
+
+@enum.unique
+class WorkState(enum.Enum):
+    """How the work on a call stands."""
+
+    RUNNING = "running"
+    HELD = "held"
+    """It was told to wait before it sends more."""
+    ASKING = "asking"
+    """It waits for an answer."""
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    STOPPED = "stopped"
+    """It was told to stop."""
+
+
+@final
+@attrs.frozen
+class Work:
+    """The application at the server, working on one call."""
+
+    number: int
+    """Which call."""
+    stream_id: StreamId
+    request_id: RequestId
+    messages: int
+    """How many are still to be sent."""
+    asks: int
+    """How many questions are still to be asked."""
+    state: WorkState = WorkState.RUNNING
+    sent: int = 0
+    ask_id: str | None = None
+    """The question that is open."""
+
+    @property
+    def may_respond(self) -> bool:
+        """All is said and asked."""
+        return self.state is WorkState.RUNNING and not self.messages and not self.asks
+
+    @property
+    def over(self) -> bool:
+        """It does nothing more."""
+        return self.state in {WorkState.SUCCEEDED, WorkState.FAILED, WorkState.STOPPED}
+
+    def send(self) -> tuple[Notification, Self]:
+        """Send the next message."""
+        sent = self.sent + 1
+        return message(sent), attrs.evolve(self, messages=self.messages - 1, sent=sent)
+
+    def ask(self, ask_id: str) -> Self:
+        """Ask, and wait."""
+        return attrs.evolve(self, asks=self.asks - 1, ask_id=ask_id, state=WorkState.ASKING)
+
+    def answered(self, ask_id: str) -> Self:
+        """Go on: the answer has come, or never will.
+
+        Raises:
+            Violation: Nothing was asked, or it was answered before (rule R24).
+        """
+        if self.state is not WorkState.ASKING or self.ask_id != ask_id:
+            raise Violation("a question is answered once", f"the work on call {self.number} waits for no such answer")
+        return attrs.evolve(self, ask_id=None, state=WorkState.RUNNING)
+
+    def become(self, state: WorkState) -> Self:
+        """Go over to another state."""
+        return attrs.evolve(self, state=state)
+
+
+@enum.unique
+class Guarantee(enum.Enum):
+    """How often a caller sees a message."""
+
+    EXACTLY_ONCE = "exactly once"
+    AT_LEAST_ONCE = "at least once"
+
+
+@final
+@attrs.frozen
+class Caller:
+    """The application at the client, waiting for one call."""
+
+    number: int
+    guarantee: Guarantee
+    seen: int = 0
+    """The highest number of a message of the work."""
+    position: int = 0
+    """Of the last item."""
+    taken: int = 0
+    """Position up to which the machine was told that it has everything."""
+    asked: tuple[RequestId, ...] = ()
+    """Every question that it was handed."""
+    unanswered: tuple[RequestId, ...] = ()
+    cancelled: bool = False
+    """It no longer wants the result."""
+    outcome: str | None = None
+    """What came of the call, in a word."""
+
+    def see(self, item: ItemReceived) -> Self:
+        """See a message.
+
+        Raises:
+            Violation: It is not the next one.
+        """
+        self._check_open()
+        number = (item.message.params or {}).get("data")
+        repeated = self.guarantee is Guarantee.AT_LEAST_ONCE and isinstance(number, int) and number <= self.seen
+        if number != self.seen + 1 and not repeated:
+            raise Violation("exactly once, in order", f"call {self.number} saw message {number} after {self.seen}")
+        seen = self.seen if repeated else self.seen + 1
+        return attrs.evolve(self, seen=seen, position=self._next(item.position))
+
+    def consider(self, ask: AskReceived) -> Self:
+        """See a question.
+
+        Raises:
+            Violation: It was handed over before (rule R24).
+        """
+        self._check_open()
+        if ask.ask_id in self.asked:
+            raise Violation("a question is handed over once", f"call {self.number} was asked the same twice")
+        asked, unanswered = (*self.asked, ask.ask_id), (*self.unanswered, ask.ask_id)
+        return attrs.evolve(self, asked=asked, unanswered=unanswered, position=self._next(ask.position))
+
+    def answer(self) -> tuple[RequestId, Self]:
+        """Answer the oldest open question."""
+        return self.unanswered[0], attrs.evolve(self, unanswered=self.unanswered[1:])
+
+    def withdraw(self, ask_id: RequestId) -> Self:
+        """Forget a question that is no longer asked."""
+        return attrs.evolve(self, unanswered=tuple(each for each in self.unanswered if each != ask_id))
+
+    def take(self) -> Self:
+        """Come back for more."""
+        return attrs.evolve(self, taken=self.position)
+
+    def cancel(self) -> Self:
+        """Want the result no longer."""
+        return attrs.evolve(self, cancelled=True)
+
+    def finish(self, end: CallFinished, messages: int) -> Self:
+        """See the end.
+
+        Args:
+            end: What came of the call.
+            messages: How many the work sent.
+
+        Raises:
+            Violation: It had an end before; or it has its answer without all that came before it, or another's.
+        """
+        self._check_open()
+        match end.outcome:
+            case CallResult(result=result):
+                self._check_all(messages)
+                if result.get("number") != self.number:
+                    raise Violation("each has its own answer", f"call {self.number} has the answer to another call")
+            case CallFailed(error=error):
+                self._check_all(messages)
+                if error.code != FAILURE_CODE:
+                    text = f"call {self.number} failed with {error.code}, which its work never said"
+                    raise Violation("each has its own answer", text)
+            case _:
+                pass
+        return attrs.evolve(self, outcome=type(end.outcome).__name__, position=end.position, unanswered=())
+
+    def _check_all(self, messages: int) -> None:
+        if self.seen != messages:
+            text = f"call {self.number} has its answer and saw {self.seen} of {messages} messages"
+            raise Violation("nothing is missing", text)
+
+    def _check_open(self) -> None:
+        if self.outcome is not None:
+            raise Violation("one end, and nothing after it", f"something came for call {self.number} after its end")
+
+    def _next(self, position: int) -> int:
+        if position <= self.position and self.guarantee is Guarantee.EXACTLY_ONCE:
+            raise Violation("positions rise", f"call {self.number} was at {self.position} and is at {position}")
+        return max(position, self.position)

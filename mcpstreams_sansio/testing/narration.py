@@ -1,0 +1,121 @@
+"""What happened, in words: for transcripts, which show no secret, and for the goals of a search."""
+
+from __future__ import annotations
+
+import enum
+import re
+from typing import Final
+
+import attrs
+
+from mcpstreams_sansio.connections import Write
+from mcpstreams_sansio.testing.frames import Frame, read_event, read_message
+from mcpstreams_sansio.testing.names import FIRST_CONNECTION
+from mcpstreams_sansio.testing.state import Happening, State
+from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, Message, Notification, Request, Response
+from mcpstreams_sansio.wire.tags import read_tag
+
+_UNSAID: Final = frozenset({"entropy", "resume_token", "fresh_token", "key", "digest", "records", "peer", "policy"})
+"""Fields that are secret, or say nothing that a reader of a transcript wants to know."""
+_CHOICES: Final = ("reason", "recovery", "failure", "body", "outcome", "why", "doubt")
+"""Fields that tell one goal from another."""
+_SHAPES: Final[dict[type, tuple[str, tuple[str, ...]]]] = {}
+_WORD: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_REASON: Final = re.compile(rb'"reason":"([a-z_]+)"')
+
+
+def narrate(state: State) -> list[str]:
+    """Say what followed from the last action, one line each."""
+    lines = []
+    for role, happening in state.happened:
+        lines += [f"{role.value} {text}" for text in _told(happening, state)]
+    return lines
+
+
+def goals_of(state: State) -> set[str]:
+    """Name what the last action led to, without names and numbers."""
+    goals = set()
+    for role, happening in state.happened:
+        words, choices = _shape(happening)
+        goals.add(" ".join([role.value, words, *(_choice(getattr(happening, name)) for name in choices)]))
+        if isinstance(happening, Write):
+            found = (_REASON.search(data) for data in happening.chunks)
+            goals.update(f"refused: {match[1].decode()}" for match in found if match)
+    return goals
+
+
+def _shape(happening: Happening) -> tuple[str, tuple[str, ...]]:
+    """Return a happening's name in words, and its fields that hold a choice or an outcome."""
+    kind: type = type(happening)
+    shape = _SHAPES.get(kind)
+    if shape is None:
+        words = _WORD.sub(" ", kind.__name__).lower()
+        fields = tuple(field.name for field in attrs.fields(kind) if field.name in _CHOICES)
+        shape = _SHAPES[kind] = (words, fields)
+    return shape
+
+
+def _choice(value: object) -> str:
+    """Return what was chosen, as words; of an outcome, with its reason."""
+    if isinstance(value, enum.Enum):
+        return str(value.value)
+    inner = (getattr(value, name, None) for name in _CHOICES)
+    return " ".join([type(value).__name__, *(_choice(each) for each in inner if isinstance(each, enum.Enum))])
+
+
+def _told(happening: Happening, state: State) -> list[str]:
+    """Return the lines of one happening: a write has one for each chunk."""
+    words, _ = _shape(happening)
+    if isinstance(happening, Write):
+        where = _detail(happening.connection_id, state)
+        return [f"{words} {where}: {_content(data)}" for data in happening.chunks]
+    said = [
+        _detail(getattr(happening, field.name), state)
+        for field in attrs.fields(type(happening))
+        if field.name not in _UNSAID
+    ]
+    return [" ".join(part for part in (words, *said) if part)]
+
+
+def _detail(value: object, state: State) -> str:
+    """Return one field of a happening as text; empty where there is nothing to say."""
+    match value:
+        case bool() | None | dict():
+            return ""
+        case enum.Enum():
+            return str(value.value)
+        case Request() | Notification() | Response() | ErrorResponse():
+            return described(value)
+        case int() if value >= FIRST_CONNECTION:
+            return state.connection_called(value)
+        case int() | float() | str():
+            return str(value)
+        case frozenset():
+            return " ".join(map(str, sorted(value)))
+        case _:
+            return type(value).__name__
+
+
+def described(message: Message) -> str:
+    """Return what a message is, in a few words and without a secret."""
+    tag = read_tag(message)
+    where = "" if tag is None else f" {tag.stream_id}#{tag.sequence}"
+    match message:
+        case Request(method=method) | Notification(method=method):
+            return method + where
+        case Response():
+            return "result" + where
+        case ErrorResponse(code=code, data={"reason": str(reason)}):
+            return f"error {code} {reason}"
+        case ErrorResponse(code=code):
+            return f"error {code}"
+
+
+def _content(data: bytes) -> str:
+    """Return what a chunk is: JSON begins with a brace, and no line of an event does."""
+    frame: Frame = Frame(read_message(data)) if data.startswith(b"{") else read_event(data)
+    if frame.message is not None:
+        return described(frame.message)
+    if frame.event_id is not None:
+        return f"position {frame.event_id}"
+    return "nothing" if frame.retry_ms is None else f"retry {frame.retry_ms}"

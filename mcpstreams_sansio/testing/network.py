@@ -1,0 +1,253 @@
+"""What can happen between the two sides: connections, deliveries, losses, the disk, time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import attrs
+
+from mcpstreams_sansio.client.inputs import (
+    LinkDown,
+    LinkUp,
+    MessageReceived,
+    PathAccepted,
+    PathRefused,
+    PathUnsent,
+    PositionReceived,
+    RetryReceived,
+    ServerTraits,
+)
+from mcpstreams_sansio.connections import ConnectionLost, DeadlineReached, Framing, Written
+from mcpstreams_sansio.ids import ConnectionId
+from mcpstreams_sansio.server.effects import BodyKind
+from mcpstreams_sansio.server.inputs import ConnectionOpened, LogWritten, ScopeEnded
+from mcpstreams_sansio.testing.actions import Peers, Transport
+from mcpstreams_sansio.testing.client_side import tell_client
+from mcpstreams_sansio.testing.frames import Frame
+from mcpstreams_sansio.testing.fronts import inputs_of
+from mcpstreams_sansio.testing.names import FAR
+from mcpstreams_sansio.testing.server_side import frame_of, tell_server
+from mcpstreams_sansio.testing.state import State
+from mcpstreams_sansio.testing.wires import Chunk, Close, End, Head, Wire
+
+INSTANCE: Final = "instance-1"
+"""How the server names its memory."""
+_NOT_FOUND: Final = 404
+_SUCCESS: Final = range(200, 300)
+
+
+def can_connect(state: State) -> Sequence[str | None]:
+    """The client has no way to send."""
+    return [None] if state.scope is None else []
+
+
+def connect(state: State, _: str) -> None:
+    """A handshake is done, over a new multiplexed connection or for a new HTTP session."""
+    state.scope = state.session = state.fresh_scope()
+    marker = state.peers is Peers.MARKER
+    traits = ServerTraits(marker, INSTANCE, bool(state.left.durable), FAR) if marker else ServerTraits()
+    if state.transport is Transport.HTTP:
+        tell_client(state, LinkUp(None, traits))
+        return
+    connection_id = state.fresh_connection()
+    state.shared = state.fresh_wire()
+    state.put(Wire(state.shared, Framing.MESSAGES, connection_id, connection_id, state.scope, server=End.OPEN))
+    tell_server(state, ConnectionOpened(connection_id, Framing.MESSAGES, state.scope))
+    tell_client(state, LinkUp(connection_id, traits))
+
+
+def with_posts(state: State) -> Sequence[str | None]:
+    """Something that a client sent is on its way."""
+    return [name for name, wire in state.wires.items() if wire.up]
+
+
+def deliver_up(state: State, name: str) -> None:
+    """The oldest thing that the client sent arrives."""
+    post, wire = state.wires[name].arrived_up()
+    connection_id = wire.server_id
+    if connection_id is not None:
+        state.put(wire)
+    elif wire.scope is None or wire.scope != state.session:
+        refused = attrs.evolve(wire, server=End.FAREWELL)
+        state.put(refused.write(Head(BodyKind.EMPTY, _NOT_FOUND), Close()))
+        return
+    else:
+        connection_id = state.fresh_connection()
+        state.put(wire.heard(connection_id, post))
+        tell_server(state, ConnectionOpened(connection_id, wire.framing, wire.scope, primes=True))
+    tell_server(state, *inputs_of(state, connection_id, wire.framing, post))
+
+
+def with_chunks(state: State) -> Sequence[str | None]:
+    """Something that the server wrote is on its way."""
+    return [name for name, wire in state.wires.items() if wire.down and not wire.paused]
+
+
+def deliver_down(state: State, name: str) -> None:
+    """The oldest thing that the server wrote arrives."""
+    before = state.wires[name]
+    item, wire = before.arrived_down()
+    match item:
+        case Head():
+            _read_head(state, wire, item)
+        case Chunk():
+            state.put(wire)
+            _read_frame(state, wire.client_id, frame_of(before, item.data))
+        case Close():
+            _lose(state, wire, stragglers=True)
+
+
+def _read_head(state: State, wire: Wire, head: Head) -> None:
+    if head.status in _SUCCESS:
+        state.put(wire)
+        tell_client(state, PathAccepted(wire.client_id))
+        return
+    state.put(wire.lost_for_client(stragglers=False))
+    if head.status != _NOT_FOUND:
+        tell_client(state, PathRefused(wire.client_id, head.status, head.retry_after))
+        return
+    tell_client(state, PathUnsent(wire.client_id))
+    if state.scope == wire.scope:
+        state.scope = None
+        tell_client(state, LinkDown())
+
+
+def _read_frame(state: State, client_id: ConnectionId, frame: Frame) -> None:
+    if frame.retry_ms is not None:
+        tell_client(state, RetryReceived(client_id, frame.retry_ms))
+    if frame.message is not None:
+        tell_client(state, MessageReceived(client_id, frame.message, frame.event_id))
+    elif frame.event_id is not None:
+        tell_client(state, PositionReceived(client_id, frame.event_id))
+
+
+def with_write(state: State) -> Sequence[str | None]:
+    """A write is outstanding."""
+    return [name for name, wire in state.wires.items() if wire.writing]
+
+
+def report_write(state: State, name: str) -> None:
+    """The transport took the write."""
+    wire = attrs.evolve(state.wires[name], writing=False)
+    state.put(wire)
+    assert wire.server_id is not None, "the server knows it"
+    tell_server(state, Written(wire.server_id))
+
+
+def _breakable(state: State) -> Sequence[str | None]:
+    return [name for name, wire in state.wires.items() if wire.client is End.OPEN]
+
+
+def can_cut(state: State) -> Sequence[str | None]:
+    """A connection can break."""
+    return _breakable(state) if state.left.cuts else []
+
+
+def cut(state: State, name: str) -> None:
+    """Everything on its way is lost, and the client is told."""
+    state.left = state.left.spend("cuts")
+    _lose(state, state.wires[name], stragglers=False)
+
+
+def can_straggle(state: State) -> Sequence[str | None]:
+    """A connection can break while something of the client is on its way."""
+    return [n for n in _breakable(state) if n and state.wires[n].up] if state.left.straggles else []
+
+
+def straggle(state: State, name: str) -> None:
+    """The client is told of a loss; what it sent may still arrive."""
+    state.left = state.left.spend("straggles")
+    _lose(state, state.wires[name], stragglers=True)
+
+
+def _lose(state: State, wire: Wire, stragglers: bool) -> None:
+    state.put(wire.lost_for_client(stragglers))
+    if wire.framing is Framing.HTTP:
+        tell_client(state, ConnectionLost(wire.client_id))
+    else:
+        state.shared = state.scope = None
+        tell_client(state, LinkDown())
+
+
+def can_fade(state: State) -> Sequence[str | None]:
+    """The server can lose a connection first."""
+    live = [name for name, wire in state.wires.items() if wire.server is End.OPEN and wire.client is End.OPEN]
+    return live if state.left.fades else []
+
+
+def fade(state: State, name: str) -> None:
+    """The server is told of a loss; what it wrote still arrives."""
+    state.left = state.left.spend("fades")
+    _notice(state, name)
+
+
+def can_notice(state: State) -> Sequence[str | None]:
+    """The server does not know of a loss."""
+    return [
+        name
+        for name, wire in state.wires.items()
+        if wire.client is End.GONE and (wire.server is End.OPEN or wire.writing)
+    ]
+
+
+def _notice(state: State, name: str) -> None:
+    wire = state.wires[name]
+    state.put(wire.lost_for_server())
+    assert wire.server_id is not None, "the server knows it"
+    tell_server(state, ConnectionLost(wire.server_id))
+
+
+notice = _notice
+
+
+def can_end_session(state: State) -> Sequence[str | None]:
+    """An HTTP session can end."""
+    return [None] if state.left.sessions and state.session is not None and state.transport is Transport.HTTP else []
+
+
+def end_session(state: State, _: str) -> None:
+    """The server ends the session; the client learns it when it next sends."""
+    state.left = state.left.spend("sessions")
+    assert state.session is not None
+    ended, state.session = state.session, None
+    tell_server(state, ScopeEnded(ended))
+
+
+def can_log(state: State) -> Sequence[str | None]:
+    """A batch is being written."""
+    return [None] if state.disk.batch is not None else []
+
+
+def log(state: State, _: str) -> None:
+    """It is durable."""
+    write_id, state.disk = state.disk.complete()
+    tell_server(state, LogWritten(write_id))
+
+
+def next_moment(state: State) -> float | None:
+    """Return when something is due."""
+    moments = [when for when in (state.server.next_deadline(), state.client.next_deadline()) if when is not None]
+    return min(moments, default=None)
+
+
+def can_wait(state: State) -> Sequence[str | None]:
+    """A machine waits for time, and nothing else happens first; or time is in a hurry."""
+    moment = next_moment(state)
+    if moment is None or moment - state.now > FAR / 2:
+        return []
+    quiet = state.disk.batch is None and all(wire.quiet for wire in state.wires.values())
+    return [None] if quiet or state.left.hurries else []
+
+
+def wait(state: State, _: str) -> None:
+    """Time passes to the next moment for which a machine waits."""
+    if not (state.disk.batch is None and all(wire.quiet for wire in state.wires.values())):
+        state.left = state.left.spend("hurries")
+    moment = next_moment(state)
+    assert moment is not None
+    state.now = max(state.now, moment)
+    for side, tell in ((state.server, tell_server), (state.client, tell_client)):
+        deadline = side.next_deadline()
+        if deadline is not None and deadline <= state.now:
+            tell(state, DeadlineReached())

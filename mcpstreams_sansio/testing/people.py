@@ -1,0 +1,220 @@
+"""What the applications at both ends can do, and what strangers can try."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from mcpstreams_sansio.client.inputs import AnswerAsk, CancelCall, MakeCall
+from mcpstreams_sansio.connections import ConnectionLost, Framing, Write
+from mcpstreams_sansio.ids import CallId, ConnectionId, Secret
+from mcpstreams_sansio.server.inputs import (
+    AskPeer,
+    ConnectionOpened,
+    PeerInput,
+    PollReceived,
+    ReleaseStream,
+    Respond,
+    ResumeReceived,
+    SendMessage,
+)
+from mcpstreams_sansio.testing.application import (
+    ASK,
+    METHOD,
+    Caller,
+    Work,
+    WorkState,
+    call_params,
+    failure,
+    success,
+)
+from mcpstreams_sansio.testing.client_side import take, tell_client
+from mcpstreams_sansio.testing.frames import read_message
+from mcpstreams_sansio.testing.properties import Violation
+from mcpstreams_sansio.testing.server_side import tell_server
+from mcpstreams_sansio.testing.state import State, call_name
+from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, Message, Response
+from mcpstreams_sansio.wire.refusals import Reason, read_refusal
+from mcpstreams_sansio.wire.streams import read_poll_result
+
+VISIT: Final = "visit"
+"""The id of every request of a stranger."""
+
+
+def _callers(state: State, wanted: Callable[[Caller], bool]) -> Sequence[str]:
+    return [call_name(caller.number) for caller in state.callers.values() if wanted(caller)]
+
+
+def _works(state: State, wanted: Callable[[Work], bool]) -> Sequence[str]:
+    return [call_name(work.number) for work in state.works.values() if wanted(work)]
+
+
+def _call_id(name: str) -> CallId:
+    return CallId(int(name.removeprefix("k")))
+
+
+def can_call(state: State) -> Sequence[str]:
+    """Calls are left to be made."""
+    made = len(state.callers)
+    return [call_name(made + 1)] if made < state.left.calls else []
+
+
+def call(state: State, name: str) -> None:
+    """The caller makes its call."""
+    call_id = _call_id(name)
+    state.callers[call_id] = Caller(int(call_id), state.guarantee)
+    tell_client(state, MakeCall(call_id, METHOD, call_params(int(call_id)), state.fresh_entropy()))
+
+
+def can_take(state: State) -> Sequence[str]:
+    """The caller was given something and has not come back."""
+    return _callers(state, lambda caller: caller.outcome is None and caller.taken < caller.position)
+
+
+def come_back(state: State, name: str) -> None:
+    """The caller comes back for more."""
+    tell_client(state, take(state, _call_id(name)))
+
+
+def can_answer(state: State) -> Sequence[str]:
+    """The caller was asked."""
+    return _callers(state, lambda caller: bool(caller.unanswered))
+
+
+def answer(state: State, name: str) -> None:
+    """The caller answers the oldest question."""
+    call_id = _call_id(name)
+    ask_id, state.callers[call_id] = state.callers[call_id].answer()
+    tell_client(state, AnswerAsk(call_id, ask_id, Response(ask_id, {"answer": True})))
+
+
+def can_cancel(state: State) -> Sequence[str]:
+    """A call is running, and may be cancelled."""
+    if not state.left.cancels:
+        return []
+    return _callers(state, lambda caller: caller.outcome is None and not caller.cancelled)
+
+
+def cancel(state: State, name: str) -> None:
+    """The caller no longer wants the result."""
+    call_id = _call_id(name)
+    state.left = state.left.spend("cancels")
+    state.callers[call_id] = state.callers[call_id].cancel()
+    tell_client(state, CancelCall(call_id))
+
+
+def can_send(state: State) -> Sequence[str]:
+    """Work has a message to send."""
+    return _works(state, lambda work: work.state is WorkState.RUNNING and work.messages > 0)
+
+
+def send(state: State, name: str) -> None:
+    """Work sends its next message."""
+    message, work = state.work_on(name).send()
+    state.works[work.stream_id] = work
+    tell_server(state, SendMessage(work.stream_id, message))
+
+
+def can_ask(state: State) -> Sequence[str]:
+    """Work has a question."""
+    return _works(state, lambda work: work.state is WorkState.RUNNING and work.asks > 0)
+
+
+def ask(state: State, name: str) -> None:
+    """Work asks, and waits."""
+    ask_id = state.fresh_ask()
+    work = state.work_on(name).ask(ask_id)
+    state.works[work.stream_id] = work
+    tell_server(state, AskPeer(work.stream_id, ask_id, ASK, {"messages": []}))
+
+
+def can_succeed(state: State) -> Sequence[str]:
+    """Work is done."""
+    return _works(state, lambda work: work.may_respond)
+
+
+def succeed(state: State, name: str) -> None:
+    """Work answers the call."""
+    work = state.work_on(name)
+    state.works[work.stream_id] = work.become(WorkState.SUCCEEDED)
+    tell_server(state, Respond(work.stream_id, success(work.request_id, work.number)))
+
+
+def can_fail(state: State) -> Sequence[str]:
+    """Work is done, and may have failed."""
+    return can_succeed(state) if state.left.failures else []
+
+
+def fail(state: State, name: str) -> None:
+    """Work answers the call with an error."""
+    state.left = state.left.spend("failures")
+    work = state.work_on(name)
+    state.works[work.stream_id] = work.become(WorkState.FAILED)
+    tell_server(state, Respond(work.stream_id, failure(work.request_id, work.number)))
+
+
+def can_release(state: State) -> Sequence[str]:
+    """Work can let go of the connection."""
+    return _works(state, lambda work: not work.over) if state.left.releases else []
+
+
+def release(state: State, name: str) -> None:
+    """Work lets go of the connection, not of the stream."""
+    state.left = state.left.spend("releases")
+    tell_server(state, ReleaseStream(state.work_on(name).stream_id))
+
+
+def can_poll(state: State) -> Sequence[str]:
+    """Somebody else holds the token."""
+    return _works(state, lambda work: True) if state.left.polls else []
+
+
+def poll(state: State, name: str) -> None:
+    """Somebody with the token polls from elsewhere; what it is told is true (rules Q6e, Q8)."""
+    state.left = state.left.spend("polls")
+    work = state.work_on(name)
+    connection_id = state.fresh_connection()
+    token = state.tokens[work.stream_id]
+    reply = _visit(state, connection_id, PollReceived(connection_id, VISIT, work.stream_id, token))
+    if isinstance(reply, Response) and not state.left.durable:
+        work = state.works[work.stream_id]
+        result = read_poll_result(reply.result)
+        answered = work.state in {WorkState.SUCCEEDED, WorkState.FAILED}
+        if (result.status == "completed") != answered:
+            raise Violation("a poll tells the truth", f"{result.status} is told of work that is {work.state.value}")
+        if result.has_request != (work.state is WorkState.ASKING):
+            raise Violation("a poll tells the truth", "what is told of open questions is wrong")
+        if result.has_error and work.state is not WorkState.FAILED:
+            raise Violation("a poll tells the truth", "an error is told that nobody made")
+
+
+def can_intrude(state: State) -> Sequence[str]:
+    """Somebody else knows the id of a stream and not its token."""
+    return _works(state, lambda work: True) if state.left.intrusions else []
+
+
+def intrude(state: State, name: str) -> None:
+    """Somebody without the token resumes from elsewhere; nothing comes of it (rules P19, Q10)."""
+    state.left = state.left.spend("intrusions")
+    connection_id = state.fresh_connection()
+    stream_id, attached = state.work_on(name).stream_id, dict(state.witness.attached)
+    wrong = ResumeReceived(connection_id, VISIT, stream_id, Secret("no token"), marker=True)
+    reply = _visit(state, connection_id, wrong)
+    reason = read_refusal(reply) if isinstance(reply, ErrorResponse) else None
+    if reason is None or reason.reason is not Reason.STREAM_NOT_FOUND or state.witness.attached != attached:
+        raise Violation("no access without the token", f"a wrong token does something to {stream_id}")
+
+
+def _visit(state: State, connection_id: ConnectionId, event: PeerInput) -> Message | None:
+    """Make a request from a connection of its own; return the reply, unless it has to wait for the disk."""
+    opened = ConnectionOpened(connection_id, Framing.MESSAGES, state.fresh_scope())
+    tell_server(state, opened, event, ConnectionLost(connection_id))
+    written = [
+        data
+        for _, effect in state.happened
+        if isinstance(effect, Write) and effect.connection_id == connection_id
+        for data in effect.chunks
+    ]
+    if len(written) > 1:
+        raise Violation("one reply", "a visitor is told more than its reply")
+    return read_message(written[0]) if written else None

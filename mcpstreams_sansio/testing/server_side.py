@@ -1,0 +1,171 @@
+"""The server's half of a world: what its machine is told, and what becomes of its effects."""
+
+from __future__ import annotations
+
+import collections
+import functools
+
+import attrs
+
+from mcpstreams_sansio.connections import DropConnection, EndWriting, Framing, Write, Written
+from mcpstreams_sansio.server.effects import (
+    AskAnswered,
+    AskFailed,
+    BeginBody,
+    BodyKind,
+    CancelCall,
+    HoldMessages,
+    Refused,
+    SendMore,
+    StartCall,
+    StreamAttached,
+    StreamDetached,
+    StreamGone,
+    StreamsEffect,
+    WriteLog,
+)
+from mcpstreams_sansio.server.inputs import StreamsInput
+from mcpstreams_sansio.testing.application import Work, WorkState, called_number
+from mcpstreams_sansio.testing.disk import Disk
+from mcpstreams_sansio.testing.frames import Frame, read_event, read_plain
+from mcpstreams_sansio.testing.fronts import head_of
+from mcpstreams_sansio.testing.state import Role, State
+from mcpstreams_sansio.testing.wires import Chunk, Close, End, Head, Wire
+
+
+def tell_server(state: State, *events: StreamsInput) -> None:
+    """Tell the server's machine, and do what it wants done, in order."""
+    waiting = collections.deque(events)
+    while waiting:
+        event = waiting.popleft()
+        state.happened.append((Role.SERVER_IS_TOLD, event))
+        for effect in state.server.handle(event, state.now):
+            state.happened.append((Role.SERVER_WANTS, effect))
+            carry_out(effect, state)
+            if isinstance(effect, Write) and _taken_at_once(state, effect):
+                waiting.append(Written(effect.connection_id))
+
+
+def disk_of(state: State) -> Disk | None:
+    """Return the disk, if records go to one."""
+    return state.disk if state.left.durable else None
+
+
+def frame_of(wire: Wire, data: bytes) -> Frame:
+    """Read what stands in a chunk; the head of an HTTP response, which comes first, says how."""
+    if wire.framing is not Framing.HTTP:
+        return read_plain(data)
+    heads = [item.body for item in wire.down if isinstance(item, Head)]
+    return read_event(data) if BodyKind.EVENTS in (*heads, wire.body) else read_plain(data)
+
+
+def _taken_at_once(state: State, effect: Write) -> bool:
+    """Say whether the transport takes a write without any delay."""
+    wire = state.wire_of_server(effect.connection_id)
+    if wire is None or not state.left.slow_writes:
+        return True
+    state.left = state.left.spend("slow_writes")
+    state.put(attrs.evolve(wire, writing=True))
+    return False
+
+
+@functools.singledispatch
+def carry_out(effect: StreamsEffect, state: State) -> None:
+    """Do what the server's machine wants done."""
+    raise TypeError(f"{type(effect).__name__} is no effect of a server")
+
+
+@carry_out.register
+def _write(effect: Write, state: State) -> None:
+    wire = state.wire_of_server(effect.connection_id)
+    if wire is None:
+        return
+    for data in effect.chunks:
+        state.witness.write(wire.name, data, frame_of(wire, data), disk_of(state))
+    state.put(wire.write(*(Chunk(data) for data in effect.chunks)))
+
+
+@carry_out.register
+def _begin_body(effect: BeginBody, state: State) -> None:
+    wire = state.wire_of_server(effect.connection_id)
+    if wire is not None:
+        assert wire.opening is not None, "only an exchange has a body, and it has begun"
+        state.put(wire.write(head_of(effect, wire.opening)))
+
+
+@carry_out.register
+def _end_writing(effect: EndWriting, state: State) -> None:
+    wire = state.wire_of_server(effect.connection_id)
+    if wire is not None:
+        state.put(attrs.evolve(wire.write(Close()), server=End.FAREWELL))
+
+
+@carry_out.register
+def _drop(effect: DropConnection, state: State) -> None:
+    wire = state.wire_of_server(effect.connection_id)
+    if wire is not None:
+        state.put(wire.lost_for_server())
+
+
+@carry_out.register
+def _write_log(effect: WriteLog, state: State) -> None:
+    state.disk = state.disk.begin(effect)
+
+
+@carry_out.register
+def _start(effect: StartCall, state: State) -> None:
+    number = called_number(effect.request.params)
+    state.witness.start(number, effect.stream_id, disk_of(state))
+    state.works[effect.stream_id] = Work(
+        number, effect.stream_id, effect.request.id, state.left.messages, state.left.asks
+    )
+
+
+@carry_out.register
+def _cancel(effect: CancelCall, state: State) -> None:
+    state.works[effect.stream_id] = state.works[effect.stream_id].become(WorkState.STOPPED)
+
+
+@carry_out.register
+def _ask_answered(effect: AskAnswered, state: State) -> None:
+    state.works[effect.stream_id] = state.works[effect.stream_id].answered(effect.ask_id)
+
+
+@carry_out.register
+def _ask_failed(effect: AskFailed, state: State) -> None:
+    work = state.works[effect.stream_id]
+    if not work.over:
+        state.works[effect.stream_id] = work.answered(effect.ask_id)
+
+
+@carry_out.register
+def _hold(effect: HoldMessages, state: State) -> None:
+    state.works[effect.stream_id] = state.works[effect.stream_id].become(WorkState.HELD)
+
+
+@carry_out.register
+def _send_more(effect: SendMore, state: State) -> None:
+    state.works[effect.stream_id] = state.works[effect.stream_id].become(WorkState.RUNNING)
+
+
+@carry_out.register
+def _refused(effect: Refused, state: State) -> None:
+    state.works[effect.stream_id] = state.works[effect.stream_id].become(WorkState.STOPPED)
+
+
+@carry_out.register
+def _attached(effect: StreamAttached, state: State) -> None:
+    wire = state.wire_of_server(effect.connection_id)
+    if wire is not None:
+        state.witness.attach(effect.stream_id, wire.name)
+
+
+@carry_out.register
+def _detached(effect: StreamDetached, state: State) -> None:
+    state.witness.detach(effect.stream_id)
+
+
+@carry_out.register
+def _gone(effect: StreamGone, state: State) -> None:
+    state.witness.detach(effect.stream_id)
+    state.witness.go(effect.stream_id, effect.reason)

@@ -1,0 +1,213 @@
+"""All that a world of streams is made of, as data: two machines, the wires between them, the disk, the applications."""
+
+from __future__ import annotations
+
+import enum
+import functools
+from collections.abc import Hashable
+from typing import Self, TypeAlias, final
+
+import attrs
+
+from mcpstreams_sansio.client.effects import ClientStreamsEffect
+from mcpstreams_sansio.client.inputs import ClientStreamsInput
+from mcpstreams_sansio.ids import CallId, ConnectionId, Entropy, Secret, StreamId
+from mcpstreams_sansio.server.effects import StreamsEffect
+from mcpstreams_sansio.server.inputs import Scope, StreamsInput
+from mcpstreams_sansio.testing.actions import Bounds, Peers, Transport
+from mcpstreams_sansio.testing.application import Caller, Guarantee, Work
+from mcpstreams_sansio.testing.disk import Disk
+from mcpstreams_sansio.testing.machines import Shared
+from mcpstreams_sansio.testing.names import Text, connection_name, numbered, stream_name, text_of, token_name
+from mcpstreams_sansio.testing.wires import Wire
+from mcpstreams_sansio.testing.witness import Witness
+
+
+@enum.unique
+class Role(enum.Enum):
+    """What something that happened was to a machine."""
+
+    SERVER_IS_TOLD = "server <-"
+    SERVER_WANTS = "server ->"
+    CLIENT_IS_TOLD = "client <-"
+    CLIENT_WANTS = "client ->"
+
+
+Happening: TypeAlias = StreamsInput | ClientStreamsInput | StreamsEffect | ClientStreamsEffect
+"""One thing that a machine was told or wants done; the types of the two sides are different ones."""
+
+
+@final
+@attrs.define
+class Counters:
+    """How many fresh names were given; no two things of one world have the same."""
+
+    wires: int = 0
+    connections: int = 0
+    streams: int = 0
+    scopes: int = 0
+    asks: int = 0
+    seeds: int = 0
+
+
+@final
+@attrs.define(eq=False)
+class State:
+    """Everything that a fork copies and a key is made of."""
+
+    transport: Transport
+    peers: Peers
+    left: Bounds
+    """What can still happen."""
+    server: Shared[StreamsInput, StreamsEffect]
+    client: Shared[ClientStreamsInput, ClientStreamsEffect]
+    disk: Disk = attrs.field(factory=Disk)
+    wires: dict[str, Wire] = attrs.field(factory=dict)
+    works: dict[StreamId, Work] = attrs.field(factory=dict)
+    tokens: dict[StreamId, Secret] = attrs.field(factory=dict)
+    """The first token of each stream, for those who come from elsewhere."""
+    callers: dict[CallId, Caller] = attrs.field(factory=dict)
+    witness: Witness = attrs.field(factory=Witness)
+    counters: Counters = attrs.field(factory=Counters)
+    scope: Scope | None = None
+    """Where the client is at home now; None if it has to connect first."""
+    session: Scope | None = None
+    """The HTTP session that the server knows."""
+    shared: str | None = None
+    """The multiplexed wire that the client uses now."""
+    now: float = 0.0
+    happened: list[tuple[Role, Happening]] = attrs.field(factory=list)
+    """What the last action has led to, in order."""
+    departed: dict[ConnectionId, str] = attrs.field(factory=dict)
+    """The wires that the last action has ended, by what the machines call them."""
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What the callers may rely on (rules R4, R8)."""
+        exact = self.peers is Peers.MARKER or self.transport is Transport.HTTP
+        return Guarantee.EXACTLY_ONCE if exact else Guarantee.AT_LEAST_ONCE
+
+    def fresh_stream(self) -> tuple[StreamId, Secret]:
+        """Return the names of a new stream."""
+        self.counters.streams += 1
+        stream_id, token = stream_name(self.counters.streams), token_name(self.counters.streams)
+        self.tokens[stream_id] = token
+        return stream_id, token
+
+    def fresh_connection(self) -> ConnectionId:
+        """Return the id of a new connection: they rise."""
+        self.counters.connections += 1
+        return connection_name(self.counters.connections)
+
+    def fresh_scope(self) -> Scope:
+        """Return the name of a new session, or of a multiplexed connection as a scope."""
+        self.counters.scopes += 1
+        return Scope(f"scope-{self.counters.scopes:05}")
+
+    def fresh_ask(self) -> str:
+        """Return the id of a new question."""
+        self.counters.asks += 1
+        return f"ask-{self.counters.asks:05}"
+
+    def fresh_entropy(self) -> Entropy:
+        """Return a seed that was never used."""
+        self.counters.seeds += 1
+        return Entropy(b"%016d" % self.counters.seeds)
+
+    def fresh_wire(self) -> str:
+        """Return the name of a new wire."""
+        self.counters.wires += 1
+        return f"c{self.counters.wires}"
+
+    def put(self, wire: Wire) -> None:
+        """Keep a wire as it is now, unless nothing can happen on it any more."""
+        if wire.over:
+            self.wires.pop(wire.name, None)
+            self.witness.forget(wire.name)
+            self.departed[wire.client_id] = wire.name
+            if wire.server_id is not None:
+                self.departed[wire.server_id] = wire.name
+        else:
+            self.wires[wire.name] = wire
+
+    def wire_of_server(self, connection_id: ConnectionId) -> Wire | None:
+        """Return the wire that the server's machine calls so."""
+        return next((wire for wire in self.wires.values() if wire.server_id == connection_id), None)
+
+    def wire_of_client(self, connection_id: ConnectionId) -> Wire | None:
+        """Return the wire that the client's machine calls so."""
+        return next((wire for wire in self.wires.values() if wire.client_id == connection_id), None)
+
+    def connection_called(self, connection_id: int) -> str:
+        """Return the name of the wire that a machine calls so; a stranger's connection has none."""
+        known = ConnectionId(connection_id)
+        wire = self.wire_of_server(known) or self.wire_of_client(known)
+        return self.departed.get(known, "elsewhere") if wire is None else wire.name
+
+    def begin(self) -> None:
+        """Forget what the action before has led to."""
+        self.happened.clear()
+        self.departed.clear()
+
+    def work_on(self, target: str) -> Work:
+        """Return the work on a call, by the call's name."""
+        return next(work for work in self.works.values() if call_name(work.number) == target)
+
+    def fork(self) -> Self:
+        """Return an independent copy of everything that changes."""
+        return attrs.evolve(
+            self,
+            server=self.server.fork(),
+            client=self.client.fork(),
+            wires=self.wires.copy(),
+            works=self.works.copy(),
+            tokens=self.tokens.copy(),
+            callers=self.callers.copy(),
+            witness=self.witness.fork(),
+            counters=attrs.evolve(self.counters),
+            happened=[],
+            departed={},
+        )
+
+    def settled(self) -> bool:
+        """Say whether every call was made and has its outcome, and nothing of it is left at the server."""
+        outcomes = [caller.outcome for caller in self.callers.values()]
+        return (
+            len(outcomes) == self.left.calls
+            and None not in outcomes
+            and all(work.over for work in self.works.values())
+            and self.witness.opened <= self.witness.gone.keys()
+        )
+
+    def key(self) -> Hashable:
+        """Return the same for all states that differ only in the names of things and in the time of day."""
+        servers = {name: wire.server_id for name, wire in self.wires.items()}
+        witness = self.witness
+        rest = text_of(
+            (
+                [wire.content for wire in self.wires.values()],
+                self.works,
+                [self.tokens[stream_id] for stream_id in self.works],
+                self.callers,
+                self.disk.batch is None,
+                self.scope,
+                self.session,
+                None if self.shared is None else self.wires[self.shared].client_id,
+                [(stream_id, servers.get(wire)) for stream_id, wire in witness.attached.items()],
+                [(servers.get(wire), ended) for wire, ended in witness.ended.items() if ended],
+                witness.opened,
+                witness.gone,
+                witness.executed,
+            )
+        )
+        return numbered((_text_of_bounds(self.left), rest, self.server.text(self.now), self.client.text(self.now)))
+
+
+@functools.lru_cache(1_024)
+def _text_of_bounds(bounds: Bounds) -> Text:
+    return text_of(bounds)
+
+
+def call_name(number: int) -> str:
+    """Return how transcripts name a call."""
+    return f"k{number}"

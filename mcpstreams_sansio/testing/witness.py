@@ -1,0 +1,98 @@
+"""What can be seen from outside of a server, and must hold: checked on every effect and every byte that it writes."""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+import attrs
+
+from mcpstreams_sansio.ids import StreamId
+from mcpstreams_sansio.testing.disk import Disk
+from mcpstreams_sansio.testing.frames import Frame
+from mcpstreams_sansio.testing.properties import Violation
+from mcpstreams_sansio.wire.refusals import Reason
+
+_TOKEN: Final = b"token-"
+
+
+@final
+@attrs.define
+class Witness:
+    """What the server has done so far."""
+
+    attached: dict[StreamId, str] = attrs.field(factory=dict)
+    """Which wire delivers each stream."""
+    ended: dict[str, frozenset[StreamId]] = attrs.field(factory=dict)
+    """The streams whose end was written, for each wire that still carries something."""
+    opened: frozenset[StreamId] = frozenset()
+    """The streams that were ever delivered."""
+    gone: dict[StreamId, Reason] = attrs.field(factory=dict)
+    executed: frozenset[int] = frozenset()
+    """The calls whose work was started."""
+
+    def attach(self, stream_id: StreamId, wire: str) -> None:
+        """Note that a wire delivers a stream from now on; the one before delivers it no longer (rule Q6a)."""
+        self.opened |= {stream_id}
+        self.attached[stream_id] = wire
+        self.ended[wire] = self.ended.get(wire, frozenset()) - {stream_id}
+
+    def detach(self, stream_id: StreamId) -> None:
+        """Note that no wire delivers a stream."""
+        self.attached.pop(stream_id, None)
+
+    def go(self, stream_id: StreamId, reason: Reason) -> None:
+        """Note that a stream is over.
+
+        Raises:
+            Violation: It was over before.
+        """
+        if stream_id in self.gone:
+            raise Violation("a stream ends once", f"{stream_id} is over a second time")
+        self.gone[stream_id] = reason
+
+    def start(self, number: int, stream_id: StreamId, disk: Disk | None) -> None:
+        """Note that the work on a call begins.
+
+        Raises:
+            Violation: It began before (rule R21), or its record is not durable (rule R9).
+        """
+        if number in self.executed:
+            raise Violation("a call runs once", f"the work on call {number} is started again")
+        if disk is not None and not disk.started(stream_id):
+            raise Violation(
+                "durable before started", f"the work of {stream_id} is started before its record is durable"
+            )
+        self.executed |= {number}
+
+    def write(self, wire: str, data: bytes, frame: Frame, disk: Disk | None) -> None:
+        """Check what is written.
+
+        Raises:
+            Violation: It shows a token, comes too early, on the wrong wire, or after the end.
+        """
+        if _TOKEN in data and not frame.is_create:
+            raise Violation("no token but in create", "a token is in a message that is no create")
+        stream_id = frame.stream_id
+        if stream_id is None:
+            return
+        if frame.sequence is not None:
+            self._check_entry(wire, stream_id, frame.sequence, disk)
+        if stream_id in self.ended.get(wire, ()):
+            raise Violation("end is last, and once", f"something of {stream_id} comes after its end")
+        if frame.is_end:
+            self.ended[wire] = self.ended.get(wire, frozenset()) | {stream_id}
+
+    def _check_entry(self, wire: str, stream_id: StreamId, sequence: int, disk: Disk | None) -> None:
+        if disk is not None and not disk.holds(stream_id, sequence):
+            raise Violation("durable before delivered", f"{stream_id}#{sequence} is written before it is durable")
+        deliverer = self.attached.get(stream_id)
+        if deliverer is not None and deliverer != wire:
+            raise Violation("one attachment", f"{stream_id} belongs to {deliverer} and is written to {wire}")
+
+    def forget(self, wire: str) -> None:
+        """A wire carries nothing any more."""
+        self.ended.pop(wire, None)
+
+    def fork(self) -> Witness:
+        """Return an independent copy."""
+        return Witness(self.attached.copy(), self.ended.copy(), self.opened, self.gone.copy(), self.executed)

@@ -1,0 +1,108 @@
+"""What a caller must see, and what shows that it does not."""
+
+from __future__ import annotations
+
+import attrs
+import pytest
+
+from mcpstreams_sansio.client.effects import AskReceived, CallFailed, CallFinished, CallResult, ItemReceived, Outcome
+from mcpstreams_sansio.ids import CallId, StreamId
+from mcpstreams_sansio.testing import Violation
+from mcpstreams_sansio.testing.actions import Bounds
+from mcpstreams_sansio.testing.application import (
+    Caller,
+    Guarantee,
+    Work,
+    WorkState,
+    failure,
+    message,
+    success,
+)
+from mcpstreams_sansio.wire.jsonrpc import ErrorResponse
+
+K1 = CallId(1)
+EXACT = Caller(1, Guarantee.EXACTLY_ONCE)
+LEAST = Caller(1, Guarantee.AT_LEAST_ONCE)
+
+
+def item(number: int, position: int | None = None) -> ItemReceived:
+    return ItemReceived(K1, number + 1 if position is None else position, message(number))
+
+
+def end(outcome: Outcome, position: int = 9) -> CallFinished:
+    return CallFinished(K1, position, outcome)
+
+
+def test_messages_are_seen_once_and_in_order() -> None:
+    seen = EXACT.see(item(1)).see(item(2))
+    assert (seen.seen, seen.position) == (2, 3)
+    for wrong in (item(2, 9), item(4), item(1, 9)):
+        with pytest.raises(Violation, match="exactly once, in order"):
+            seen.see(wrong)
+
+
+def test_positions_rise() -> None:
+    with pytest.raises(Violation, match="positions rise"):
+        EXACT.see(item(1, 2)).see(item(2, 2))
+
+
+def test_without_cursors_a_message_may_be_repeated_and_none_may_be_missing() -> None:
+    seen = LEAST.see(item(1, 2)).see(item(2, 3)).see(item(1, 2))
+    assert (seen.seen, seen.position) == (2, 3)
+    with pytest.raises(Violation, match="exactly once, in order"):
+        seen.see(item(4))
+
+
+def test_an_answer_is_the_call_s_own_and_comes_after_everything() -> None:
+    seen = EXACT.see(item(1))
+    assert seen.finish(end(CallResult(success(7, 1).result)), 1).outcome == "CallResult"
+    assert seen.finish(end(CallFailed(failure(7, 1))), 1).outcome == "CallFailed"
+    with pytest.raises(Violation, match="nothing is missing"):
+        seen.finish(end(CallResult(success(7, 1).result)), 2)
+    with pytest.raises(Violation, match="nothing is missing"):
+        seen.finish(end(CallFailed(failure(7, 1))), 2)
+    with pytest.raises(Violation, match="its own answer"):
+        seen.finish(end(CallResult(success(7, 2).result)), 1)
+    with pytest.raises(Violation, match="its work never said"):
+        seen.finish(end(CallFailed(ErrorResponse(7, -32600, "a newer attachment has the stream"))), 1)
+
+
+def test_nothing_comes_after_the_end() -> None:
+    over = EXACT.finish(end(CallResult(success(7, 1).result)), 0)
+    with pytest.raises(Violation, match="after its end"):
+        over.see(item(1))
+    with pytest.raises(Violation, match="after its end"):
+        over.finish(end(CallResult(success(7, 1).result)), 0)
+    with pytest.raises(Violation, match="after its end"):
+        over.consider(AskReceived(K1, "ask-00001", 3, "x", None))
+
+
+def test_a_question_is_handed_over_once() -> None:
+    asked = EXACT.consider(AskReceived(K1, "ask-00001", 2, "x", None))
+    ask_id, answered = asked.answer()
+    assert ask_id == "ask-00001"
+    assert answered.unanswered == ()
+    assert asked.withdraw("ask-00001").unanswered == ()
+    for caller in (asked, answered):
+        with pytest.raises(Violation, match="handed over once"):
+            caller.consider(AskReceived(K1, "ask-00001", 3, "x", None))
+
+
+def test_work_waits_for_its_answer_and_takes_one() -> None:
+    work = Work(1, StreamId("stream-00001"), 7, messages=0, asks=1)
+    assert not work.may_respond
+    asking = work.ask("ask-00001")
+    assert asking.state is WorkState.ASKING
+    assert asking.answered("ask-00001").may_respond
+    with pytest.raises(Violation, match="a question is answered once"):
+        asking.answered("ask-00002")
+    with pytest.raises(Violation, match="a question is answered once"):
+        work.answered("ask-00001")
+
+
+def test_bounds_are_written_and_read() -> None:
+    bounds = Bounds(messages=3, cuts=2, durable=1)
+    assert str(bounds) == "messages=3 cuts=2 durable=1"
+    assert Bounds.parse(str(bounds)) == bounds
+    assert Bounds.parse("") == Bounds()
+    assert bounds.spend("cuts") == attrs.evolve(bounds, cuts=1)
