@@ -106,7 +106,7 @@ class Connection:
     def received_eof(self) -> None:
         """Report that the peer sends nothing more."""
         if self._phase is _Phase.OPEN:
-            self._submit(EndOfFile(self.connection_id))
+            self._submit(EndOfFile(self.connection_id, fresh_entropy()))
 
     def lost(self) -> None:
         """Report that the connection is gone; a second report is swallowed here."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import secrets
+from typing import Final
 
 from mcpstreams_sansio.ids import Entropy
 
-_SEED_BYTES = 32
+_SEED_BYTES: Final = 32
+_NAME_BYTES: Final = 16
 
 
 def fresh_entropy() -> Entropy:
@@ -17,3 +19,8 @@ def fresh_entropy() -> Entropy:
 def fresh_ask_id() -> str:
     """Return the id of a question to a peer: nobody can guess it, so nobody else can answer it (rule R24)."""
     return secrets.token_urlsafe(_SEED_BYTES)
+
+
+def fresh_instance() -> str:
+    """Return a name that no other server or client has: what `instance` needs unless its memory outlives it (R21.7)."""
+    return secrets.token_urlsafe(_NAME_BYTES)

@@ -244,16 +244,18 @@ async def test_what_a_connection_learns_is_told_under_its_name() -> None:
             connection.received(b"abc")
             connection.received_eof()
             connection.written()
-    received = machine.all_heard(BytesReceived)[0]
+    received, end = machine.all_heard(BytesReceived)[0], machine.all_heard(EndOfFile)[0]
     assert (received.connection_id, received.data) == (connection.connection_id, b"abc")
-    assert machine.heard[1:] == [
-        EndOfFile(connection.connection_id),
+    assert end.connection_id == connection.connection_id
+    assert machine.heard == [
+        received,
+        end,
         Written(connection.connection_id),
         ConnectionLost(connection.connection_id),
     ]
 
 
-@pytest.mark.rule("Q11")
+@pytest.mark.rule("Q11a")
 async def test_each_input_brings_a_seed_of_its_own() -> None:
     machine = FakeMachine()
     async with FakeDriver(machine) as driver:

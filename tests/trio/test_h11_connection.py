@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 import pytest
 import trio
 import trio.testing
+from trio.testing import MemoryReceiveStream, MemorySendStream
 
 from mcpstreams_sansio.http.messages import HTTPRequest, find_header
 from tests.trio.machines import settle
@@ -19,7 +20,7 @@ REQUEST = b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/j
 class Peer:
     """The client's bare end."""
 
-    def __init__(self, stream: trio.StapledStream) -> None:
+    def __init__(self, stream: trio.StapledStream[MemorySendStream, MemoryReceiveStream]) -> None:
         self.stream = stream
 
     async def sends(self, data: bytes) -> None:

@@ -1,0 +1,131 @@
+"""Streamable HTTP at the server: h11 on Trio's streams below, the machine's exchanges above (rules R12, R18)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias, assert_never
+
+import trio
+
+from mcpstreams_sansio.connections import EndWriting, Write
+from mcpstreams_sansio.http.messages import HTTPRequest, RequestReceived, SendHead
+from mcpstreams_sansio.ids import Principal
+from mcpstreams_sansio.server.machine import ServerConfig
+from trio_bindings.app import Handler
+from trio_bindings.closing import close_politely
+from trio_bindings.driver import Connection
+from trio_bindings.entropy import fresh_entropy
+from trio_bindings.h11_connection import H11Connection, HTTPLimits, PeerGoneError
+from trio_bindings.logs.interface import StreamLog
+from trio_bindings.server import LOOPBACK, MAX_CONNECTIONS, NotificationHandler, RunningServer, open_server
+
+Authenticate: TypeAlias = Callable[[HTTPRequest], Principal | None]
+"""Says who made a request; `None` is nobody in particular (rule R25)."""
+
+WrapStream: TypeAlias = Callable[[trio.SocketStream], trio.abc.Stream]
+"""Makes of an accepted socket what HTTP is spoken on: `functools.partial(trio.SSLStream, ssl_context=..., ...)`."""
+
+
+async def serve_http(
+    handler: Handler,
+    port: int,
+    *,
+    host: str = LOOPBACK,
+    config: ServerConfig | None = None,
+    limits: HTTPLimits | None = None,
+    on_notification: NotificationHandler | None = None,
+    log: StreamLog | None = None,
+    authenticate: Authenticate | None = None,
+    wrap_stream: WrapStream | None = None,
+    max_connections: int = MAX_CONNECTIONS,
+    task_status: trio.TaskStatus[RunningServer] = trio.TASK_STATUS_IGNORED,
+) -> None:
+    """Serve MCP over HTTP until cancelled or drained.
+
+    Args:
+        handler: Serves every call.
+        port: Where to listen; 0 takes a free port, see `RunningServer.ports`.
+        host: Address to listen on; by default only this machine can connect.
+        config: What the machine may and must do.
+        limits: Sizes and times of HTTP itself.
+        on_notification: Hears what clients announce.
+        log: Makes records durable, where `config` says that they are.
+        authenticate: Says who made a request.
+        wrap_stream: Adds TLS, for example.
+        max_connections: Sockets that may be open at a time.
+        task_status: `nursery.start(serve_http, ...)` returns the server once it listens.
+    """
+    async with open_server(
+        handler, config=config, on_notification=on_notification, log=log, max_connections=max_connections
+    ) as server:
+
+        async def serve(socket: trio.SocketStream) -> None:
+            stream = socket if wrap_stream is None else wrap_stream(socket)
+            await serve_http_stream(server, stream, limits=limits, authenticate=authenticate)
+
+        listeners = await server.open_port(port, host)
+        task_status.started(server)
+        await server.accept(listeners, serve)
+
+
+async def serve_http_stream(
+    server: RunningServer,
+    stream: trio.abc.Stream,
+    *,
+    limits: HTTPLimits | None = None,
+    authenticate: Authenticate | None = None,
+) -> None:
+    """Serve the exchanges of one stream, one after another, then close it. The stream belongs to this call."""
+    http = H11Connection(stream, server.config.http.max_body_bytes, limits or HTTPLimits())
+    try:
+        while await _serve_next(server, http, authenticate):
+            continue
+        await close_politely(stream)
+    finally:
+        await trio.aclose_forcefully(stream)
+
+
+async def _serve_next(server: RunningServer, http: H11Connection, authenticate: Authenticate | None) -> bool:
+    """Serve one exchange, and say whether the stream can carry another."""
+    try:
+        with server.until_drained():
+            await http.wait_for_request()
+        if server.is_draining:
+            return False
+        request = await http.read_request()
+    except PeerGoneError:
+        return False
+    principal = None if authenticate is None else authenticate(request)
+    exchange = server.driver.add_connection(server.driver.new_connection_id())
+    with server.driver.carry(exchange):
+        server.driver.submit(RequestReceived(exchange.connection_id, request, fresh_entropy(), principal))
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(_watch, http, nursery.cancel_scope)
+            nursery.start_soon(_respond, exchange, http, nursery.cancel_scope)
+    return http.begin_next()
+
+
+async def _watch(http: H11Connection, exchange: trio.CancelScope) -> None:
+    """End the exchange as soon as the peer is gone, although nothing may be written for a long time (case J4)."""
+    await http.wait_until_gone()
+    exchange.cancel()
+
+
+async def _respond(exchange: Connection, http: H11Connection, scope: trio.CancelScope) -> None:
+    """Write the response as the machine tells it, then end the exchange."""
+    try:
+        while True:
+            match await exchange.next_command():
+                case SendHead(status=status, headers=headers):
+                    http.begin_response(status, headers)
+                case Write(chunks=chunks):
+                    await http.send_body(chunks)
+                    exchange.written()
+                case EndWriting():
+                    await http.end_response()
+                    break
+                case never:
+                    assert_never(never)
+    except PeerGoneError:
+        exchange.lost()
+    scope.cancel()

@@ -1,0 +1,1 @@
+"""Where a server's records become durable."""
