@@ -6,6 +6,7 @@ It turns what a connection brings into inputs of `ServerStreams` and knows nothi
 from __future__ import annotations
 
 import copy
+import enum
 from collections.abc import Sequence
 from typing import Self, TypeAlias, assert_never, final
 
@@ -40,6 +41,14 @@ class AwaitingHandshake:
 HandshakeState: TypeAlias = AwaitingHandshake | Negotiated
 
 
+@enum.unique
+class Reading(enum.Enum):
+    """Whether the peer may send more."""
+
+    OPEN = "open"
+    ENDED = "ended"
+
+
 @final
 @attrs.define(eq=False)
 class ServerPeer:
@@ -52,9 +61,12 @@ class ServerPeer:
     policies: StreamPolicies
     lines: LineDecoder
     state: HandshakeState = AwaitingHandshake()
+    reading: Reading = Reading.OPEN
 
     def receive(self, event: BytesReceived | EndOfFile) -> Sequence[Routed]:
         """Return what the peer's bytes mean. What can not be read is answered, and loses nothing else (case O4)."""
+        if isinstance(event, EndOfFile):
+            self.reading = Reading.ENDED
         inputs: list[Routed] = []
         for number, payload in enumerate(self._payloads(event)):
             match payload:

@@ -31,7 +31,7 @@ from mcpstreams_sansio.http.messages import RequestReceived, SendHead
 from mcpstreams_sansio.http.server import FrontInput, HTTPServer
 from mcpstreams_sansio.http.sessions import Sessions
 from mcpstreams_sansio.ids import ConnectionId, Principal
-from mcpstreams_sansio.peer.server import ServerPeer
+from mcpstreams_sansio.peer.server import Reading, ServerPeer
 from mcpstreams_sansio.server.config import StreamsConfig
 from mcpstreams_sansio.server.dispatch import NotificationReceived
 from mcpstreams_sansio.server.effects import (
@@ -154,13 +154,40 @@ class Server:
         """
         if now < self._now:
             raise LocalProtocolError("time must not go back")
-        self._check(event)
-        self._now = now
+        deadline = self.next_deadline()
+        due = deadline is not None and deadline <= now
+        self._check(event, due=due)
         effects: list[ServerEffect] = []
+        if due:
+            self._catch_up(now, effects)
+        self._apply(self._inputs(event, now), now, effects)
+        self._now = now
+        return effects
+
+    def _check(self, event: ServerInput, *, due: bool) -> None:
+        """Refuse what is wrong whatever the time, before a front or a deadline changes anything."""
+        match event:
+            case PeerConnected(framing=Framing.HTTP):
+                raise LocalProtocolError("an HTTP exchange begins with its request")
+            case PeerConnected() | RequestReceived():
+                if event.connection_id <= self._streams.highest_connection:
+                    raise LocalProtocolError("a connection id must be higher than every one before it")
+            case BytesReceived():
+                if event.connection_id > self._streams.highest_connection:
+                    raise LocalProtocolError("there never was such a connection")
+                peer = self._peers.get(event.connection_id)
+                if peer is not None and peer.reading is Reading.ENDED:
+                    raise LocalProtocolError("no data can follow the end")
+            case _ if due:
+                self._streams.check(event)
+            case _:
+                pass  # The streams refuse it by themselves, and nothing comes before them.
+
+    def _catch_up(self, now: float, effects: list[ServerEffect]) -> None:
+        """Do what is due, so that a front meets the same sessions and exchanges however late the wake-up comes."""
         while (session := self._http.sessions.pop_idle(now)) is not None:
             self._apply([ScopeEnded(session.scope)], now, effects)
-        self._apply(self._inputs(event, now), now, effects)
-        return effects
+        self._apply([DeadlineReached()], now, effects)
 
     def _inputs(self, event: ServerInput, now: float) -> Sequence[FrontInput | StreamsInput]:
         """Return what an input is to the streams."""
@@ -182,18 +209,6 @@ class Server:
     def _read(self, event: BytesReceived | EndOfFile) -> Sequence[FrontInput]:
         peer = self._peers.get(event.connection_id)
         return [] if peer is None else peer.receive(event)
-
-    def _check(self, event: ServerInput) -> None:
-        """Refuse what `ServerStreams` would refuse, before a front takes notice of it."""
-        match event:
-            case PeerConnected(framing=Framing.HTTP):
-                raise LocalProtocolError("an HTTP exchange begins with its request")
-            case PeerConnected() | RequestReceived() if event.connection_id <= self._streams.highest_connection:
-                raise LocalProtocolError("a connection id must be higher than every one before it")
-            case BytesReceived() | EndOfFile() if event.connection_id > self._streams.highest_connection:
-                raise LocalProtocolError("there never was such a connection")
-            case _:
-                pass
 
     def _connect(self, event: PeerConnected) -> ConnectionOpened:
         config = self._config

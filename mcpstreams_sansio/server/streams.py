@@ -68,6 +68,14 @@ class ServerStreams:
         """The highest connection id that was ever opened; -1 before the first (rule R13)."""
         return self._registry.highest_connection
 
+    def check(self, event: StreamsInput) -> None:
+        """Refuse what `handle` would refuse, for an embedder that has something of its own to change before.
+
+        Raises:
+            LocalProtocolError: The input is wrong whatever the time (rule R13).
+        """
+        check(self._registry, event)
+
     def handle(self, event: StreamsInput, now: float) -> list[StreamsEffect]:
         """Apply one input.
 

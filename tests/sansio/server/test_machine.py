@@ -1,0 +1,266 @@
+"""`Server` is one machine over every transport: its time, its mistakes of callers, its copies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from mcpstreams_sansio.connections import (
+    BytesReceived,
+    ConnectionLost,
+    DeadlineReached,
+    EndOfFile,
+    EndWriting,
+    Framing,
+    Written,
+)
+from mcpstreams_sansio.errors import LocalProtocolError
+from mcpstreams_sansio.http.config import HTTPConfig
+from mcpstreams_sansio.http.messages import HTTPRequest, RequestReceived
+from mcpstreams_sansio.ids import ConnectionId, Entropy
+from mcpstreams_sansio.server.config import StreamsConfig
+from mcpstreams_sansio.server.effects import CancelCall, CancelReason, Refused, StreamGone
+from mcpstreams_sansio.server.inputs import Drain, LogFailed, LogWritten, Respond, SendMessage
+from mcpstreams_sansio.server.machine import PeerConnected, Server, ServerConfig, ServerInput
+from mcpstreams_sansio.wire.jsonrpc import Notification, Request, Response
+from mcpstreams_sansio.wire.refusals import Reason
+from tests.sansio.serving import IDENTITY, STREAMS, Seen, Serving
+
+CALL = Request(1, "tools/call", {"name": "work"})
+LIST = Request(1, "resources/list")
+SEED = Entropy(b"a seed that no other input has")
+NEVER = ConnectionId(1_000)
+"""A connection that never was."""
+
+
+def serving(http: HTTPConfig | None = None, streams: StreamsConfig | None = None) -> Serving:
+    return Serving(
+        Server(ServerConfig(identity=IDENTITY, http=http or HTTPConfig(), streams=streams or StreamsConfig()))
+    )
+
+
+# -------------------------------------------------------------------------------------------------------- one machine
+
+
+@pytest.mark.rule("R12")
+def test_one_machine_serves_every_transport_at_once() -> None:
+    one = Serving()
+    lines, messages = one.greet(), one.greet(framing=Framing.MESSAGES)
+    session = one.begin()
+    ping = Request("p", "ping")
+    one.send(lines, ping)
+    one.send(messages, ping)
+    over_http = one.post(ping, session)
+    assert [seen.answer for seen in (lines, messages, over_http)] == [Response("p", {})] * 3
+    one.assert_at_rest(sessions=1, peers=[lines, messages])
+
+
+@pytest.mark.rule("R12", "Q11c", "P15")
+def test_a_stream_that_began_over_http_is_resumed_on_a_line() -> None:
+    one = Serving()
+    exchange = one.post(CALL, one.begin())
+    create, *_ = exchange.messages
+    assert isinstance(create, Notification)
+    assert isinstance(create.params, dict)
+    stream = create.params["stream"]
+    assert isinstance(stream, dict)
+    one.lose(exchange)
+    one.respond(one.call)
+    lines = one.greet()
+    ref = {"streamId": stream["streamId"], "resumeToken": stream["resumeToken"]}
+    one.send(lines, Request(2, "stream/resume", ref))
+    assert lines.messages[-3:] == [
+        Response(1, {"content": []}),
+        Notification("notifications/stream/end", {"streamId": stream["streamId"]}),
+        Response(2, {}),
+    ]
+
+
+def test_a_machine_tells_what_it_was_made_with() -> None:
+    config = ServerConfig(identity=IDENTITY)
+    assert Server(config).config is config
+
+
+@pytest.mark.rule("R12")
+def test_the_next_deadline_is_the_first_of_streams_and_sessions() -> None:
+    one = serving(http=HTTPConfig(session_idle=100.0), streams=StreamsConfig(sse_after=0.25))
+    assert one.server.next_deadline() is None
+    session = one.begin()
+    assert one.server.next_deadline() == 100.0
+    one.post(LIST, session)
+    assert one.server.next_deadline() == 0.25
+
+
+# --------------------------------------------------------------------------------------------- mistakes of the caller
+
+
+def some_life() -> tuple[Serving, Seen]:
+    """Return a server with a session that is idle too long already, an undecided exchange, and a connection."""
+    one = serving(http=HTTPConfig(session_idle=5.0))
+    one.begin()
+    lines = one.greet()
+    one.send(lines, CALL)
+    one.wait(1.0)
+    one.post(LIST, one.begin())
+    one.now += 60.0
+    return one, lines
+
+
+WRONG: dict[str, Callable[[Serving], ServerInput]] = {
+    "an exchange without a request": lambda _: PeerConnected(NEVER, Framing.HTTP),
+    "an old id": lambda _: PeerConnected(ConnectionId(1), Framing.LINES),
+    "the last id": lambda one: PeerConnected(ConnectionId(len(one.seen)), Framing.LINES),
+    "a request under the last id": lambda one: RequestReceived(
+        ConnectionId(len(one.seen)), HTTPRequest(b"GET", b"/mcp", ()), SEED
+    ),
+    "bytes from nowhere": lambda _: BytesReceived(NEVER, b"x", SEED),
+    "an end from nowhere": lambda _: EndOfFile(NEVER, SEED),
+    "a loss of nothing": lambda _: ConnectionLost(NEVER),
+    "a write to nowhere": lambda _: Written(NEVER),
+    "a batch that is not written": lambda _: LogWritten(1),
+    "a response to another request": lambda one: Respond(one.calls[0].stream_id, Response("another id", {})),
+    "a key of ours": lambda one: SendMessage(
+        one.calls[0].stream_id, Notification("n", {"_meta": {"mcpstreams/seq": 1}})
+    ),
+}
+
+
+@pytest.mark.rule("R13")
+@pytest.mark.parametrize("late", [True, False], ids=["with deadlines due", "with none due"])
+@pytest.mark.parametrize("wrong", WRONG.values(), ids=WRONG)
+def test_an_input_that_is_wrong_whatever_the_time_changes_nothing(
+    wrong: Callable[[Serving], ServerInput], late: bool
+) -> None:
+    one, _ = some_life()
+    if not late:
+        one.submit(DeadlineReached())
+        one.now += 0.001
+    before, deadline = one.server.snapshot(0.0), one.server.next_deadline()
+    undisturbed = one.server.fork()
+    with pytest.raises(LocalProtocolError):
+        one.server.handle(wrong(one), one.now + 0.001)
+    assert one.server.snapshot(0.0) == before
+    assert one.server.next_deadline() == deadline
+    assert one.server.handle(DeadlineReached(), one.now) == undisturbed.handle(DeadlineReached(), one.now)
+
+
+@pytest.mark.rule("R13")
+def test_time_does_not_go_back() -> None:
+    one, lines = some_life()
+    one.submit(DeadlineReached())
+    before = one.server.snapshot(0.0)
+    with pytest.raises(LocalProtocolError, match="time"):
+        one.server.handle(BytesReceived(lines.connection_id, b"\n", SEED), one.now - 0.001)
+    assert one.server.snapshot(0.0) == before
+
+
+@pytest.mark.rule("R13")
+@pytest.mark.parametrize("framing", [Framing.LINES, Framing.MESSAGES])
+def test_no_data_follows_the_end(framing: Framing) -> None:
+    one = Serving()
+    seen = one.greet({}, framing=framing)
+    one.send(seen, CALL)
+    one.end(seen)
+    before = one.server.snapshot(0.0)
+    with pytest.raises(LocalProtocolError, match="end"):
+        one.feed(seen, b"{}")
+    assert one.server.snapshot(0.0) == before
+    one.end(seen)  # said again, it changes nothing
+    one.respond(one.call)
+    assert seen.answer == Response(1, {"content": []})
+    assert one.feed(seen, b"{}") == [], "a late report about a connection that is over"
+
+
+@pytest.mark.rule("R13")
+def test_what_comes_late_is_no_mistake() -> None:
+    one = Serving()
+    exchange = one.post(CALL, one.begin())
+    one.respond(one.call)
+    assert isinstance(exchange.over, EndWriting)
+    assert one.submit(Written(exchange.connection_id)) == []
+    assert one.lose(exchange) == []
+    assert one.lose(exchange) == []
+    assert one.feed(exchange, b"x") == []
+    assert one.end(exchange) == []
+
+
+# ----------------------------------------------------------------------------------------------------------- deadlines
+
+
+@pytest.mark.rule("R13", "R18")
+def test_a_loss_that_is_noticed_after_a_deadline_of_the_same_exchange_follows_it() -> None:
+    one = Serving()
+    exchange = one.post(LIST, one.begin())
+    one.now += 1.0  # the response was to become an event stream long ago
+    one.lose(exchange)
+    assert exchange.status == 200
+    assert exchange.headers[b"content-type"] == b"text/event-stream"
+    one.wait(3_600.0)
+    assert one.heard(CancelCall) == [CancelCall(one.call.stream_id, CancelReason.ABANDONED)]
+    one.assert_at_rest(sessions=0)
+
+
+@pytest.mark.rule("R16")
+def test_a_request_that_comes_after_its_sessions_end_does_not_revive_it() -> None:
+    one = serving(http=HTTPConfig(session_idle=5.0))
+    session = one.begin()
+    one.now += 5.0
+    assert one.post(LIST, session).status == 404
+    one.assert_at_rest()
+
+
+@pytest.mark.rule("R16")
+def test_sessions_are_counted_after_what_is_due_has_been_done() -> None:
+    one = serving(http=HTTPConfig(max_sessions=1), streams=StreamsConfig(stall_timeout=30.0))
+    exchange = one.post(CALL, one.begin(), slow=True)
+    one.now += 30.0  # the only session's only exchange has stalled, so the session is idle
+    assert one.begin()
+    assert exchange.over is not None
+    assert len(one.server._http.sessions) == 1
+
+
+# -------------------------------------------------------------------------------------------------- drain, log, orders
+
+
+@pytest.mark.rule("R15")
+def test_a_server_that_stops_takes_no_call_and_lets_go_of_its_connections() -> None:
+    one = Serving()
+    lines, session = one.greet(STREAMS), one.begin()
+    exchange = one.post(CALL, session)
+    one.submit(Drain())
+    assert isinstance(lines.over, EndWriting)
+    assert isinstance(exchange.over, EndWriting)
+    assert b"retry: 1000\n\n" in exchange.body
+    refused = one.post(Request(2, "tools/call", {"name": "work"}), session)
+    assert (refused.status, refused.reason) == (503, Reason.DRAINING.value)
+    assert one.post(Request(3, "ping"), session).answer == Response(3, {})
+    assert one.heard(CancelCall) == []
+
+
+@pytest.mark.rule("R13")
+def test_an_order_for_a_stream_that_is_gone_is_refused_and_not_raised() -> None:
+    one = Serving()
+    lines = one.greet()
+    one.send(lines, CALL, Notification("notifications/cancelled", {"requestId": 1}))
+    stream_id = one.call.stream_id
+    assert one.heard(StreamGone) == [StreamGone(stream_id, Reason.CANCELLED)]
+    one.notify(stream_id, 1)
+    one.respond(one.call)
+    assert one.heard(Refused) == [Refused(stream_id, Reason.CANCELLED)] * 2
+
+
+@pytest.mark.rule("R9")
+def test_a_call_starts_once_it_is_durable_and_none_starts_when_the_log_has_failed() -> None:
+    one = serving(streams=StreamsConfig(durable=True))
+    lines = one.greet()
+    one.slow_disk = True
+    one.send(lines, CALL)
+    assert (one.calls, lines.messages) == ([], [])
+    one.submit(LogWritten(one.batches[-1].write_id))
+    assert [call.request for call in one.calls] == [CALL]
+    one.submit(LogFailed("the disk is full"))
+    lines.take()
+    one.send(lines, Request(2, "tools/call"))
+    assert lines.reason == Reason.LOG_FAILED.value
+    assert len(one.calls) == 1
