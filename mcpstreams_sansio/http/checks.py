@@ -6,9 +6,9 @@ and H.2 of the rules). A refused request has changed nothing (case I7).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Final, TypeAlias, final
-from urllib.parse import urlsplit
 
 import attrs
 
@@ -21,6 +21,11 @@ ALLOW: Final = (b"allow", b"POST, DELETE")
 """What is offered where no source of a standalone GET stream is given (rules H20, R17)."""
 JSON_TYPE: Final = b"application/json"
 EVENTS_TYPE: Final = b"text/event-stream"
+
+_AUTHORITY: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^][:/?#@\\\s]+)(?::[0-9]*)?")
+"""A host name, or an IPv6 address in brackets, and perhaps a port: nothing else, so that no two readers differ."""
+_REFUSING: Final = re.compile(rb"\s*q\s*=\s*0(\.0*)?\s*", re.IGNORECASE)
+"""The parameter of a range in `Accept` that makes it say: anything but this."""
 
 
 @final
@@ -40,7 +45,7 @@ def check_host(request: HTTPRequest, config: HTTPConfig) -> HTTPRefusal | None:
     """Host: a name that means this server, or a page elsewhere may have rebound its own name to it (case Q1)."""
     if config.allowed_hosts is None:
         return None
-    name = _host_name(find_header(request.headers, b"host"))
+    name = _host_name((find_header(request.headers, b"host") or b"").decode("latin-1"))
     return None if name in config.allowed_hosts else HTTPRefusal(403, "this host name is not served")
 
 
@@ -73,7 +78,7 @@ def check_size(request: HTTPRequest, config: HTTPConfig) -> HTTPRefusal | None:
 
 
 def check_accept(request: HTTPRequest, _: HTTPConfig) -> HTTPRefusal | None:
-    """Accept: JSON for a POST, events for a GET; wildcards count, and so does no header at all (rules H7, H20)."""
+    """Accept: JSON or events for a POST, events for a GET; wildcards count, and so does no header (rules H7, H20)."""
     wanted = {b"POST": (JSON_TYPE, EVENTS_TYPE), b"GET": (EVENTS_TYPE,), b"DELETE": ()}[request.method]
     if not wanted or any(accepts(request, media_type) for media_type in wanted):
         return None
@@ -121,30 +126,27 @@ def first_refusal(request: HTTPRequest, config: HTTPConfig) -> HTTPRefusal | Non
 
 
 def accepts(request: HTTPRequest, media_type: bytes) -> bool:
-    """Return whether a request accepts a media type: by name, by wildcard, or by saying nothing."""
-    accept = find_header(request.headers, b"accept")
-    if accept is None:
+    """Return whether a request accepts a media type: by name, by wildcard, or by saying nothing.
+
+    Of the ranges that cover it the closest counts, and with `q=0` that one excludes it. Preferences do not count.
+    """
+    values = [value for name, value in request.headers if name.lower() == b"accept"]
+    if not values:
         return True
+    ranges: dict[bytes, bool] = {}
+    for part in b",".join(values).split(b","):
+        name, *parameters = part.split(b";")
+        key = name.strip().lower()
+        ranges[key] = ranges.get(key, False) or not any(map(_REFUSING.fullmatch, parameters))
     main = media_type.partition(b"/")[0]
-    named = {part.partition(b";")[0].strip().lower() for part in accept.split(b",")}
-    return bool(named & {media_type, main + b"/*", b"*/*"})
+    return next((ranges[key] for key in (media_type, main + b"/*", b"*/*") if key in ranges), False)
 
 
-def _host_name(host: bytes | None) -> str | None:
-    if host is None:
-        return None
-    text = host.decode("latin-1").lower()
-    if text.startswith("["):
-        return text.partition("]")[0] + "]"
-    return text.partition(":")[0]
+def _host_name(authority: str) -> str | None:
+    parts = _AUTHORITY.fullmatch(authority)
+    return None if parts is None else parts[1].lower()
 
 
 def _origin_host(origin: str) -> str | None:
-    try:
-        parts = urlsplit(origin)
-        name = parts.hostname
-    except ValueError:
-        return None
-    if parts.scheme not in ("http", "https") or name is None:
-        return None
-    return f"[{name}]" if ":" in name else name
+    scheme, _, authority = origin.partition("://")
+    return _host_name(authority) if scheme.lower() in ("http", "https") else None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from typing import Final, final
 
 import attrs
@@ -16,8 +18,17 @@ def _at_least_one(_: object, field: attrs.Attribute[int], value: int) -> None:
 
 
 def _positive(_: object, field: attrs.Attribute[float], value: float) -> None:
-    if value <= 0:
+    if not (value > 0 and math.isfinite(value)):
         raise ValueError(f"{field.name} must be a positive number of seconds")
+
+
+def _absolute(_: object, field: attrs.Attribute[str], value: str) -> None:
+    if not value.startswith("/"):
+        raise ValueError(f"{field.name} must begin with a slash")
+
+
+def _lower(hosts: Iterable[str] | None) -> frozenset[str] | None:
+    return None if hosts is None else frozenset(host.lower() for host in hosts)
 
 
 @final
@@ -29,10 +40,11 @@ class HTTPConfig:
         ValueError: A field is outside its range; the text names the field.
     """
 
-    path: str = "/mcp"
+    path: str = attrs.field(default="/mcp", validator=_absolute)
     """The one endpoint (rule H1)."""
-    allowed_hosts: frozenset[str] | None = LOOPBACK_HOSTS
-    """Host names, without port, under which the server may be addressed; None allows any (case Q1)."""
+    allowed_hosts: frozenset[str] | None = attrs.field(default=LOOPBACK_HOSTS, converter=_lower)
+    """Host names, without port, under which the server may be addressed; None allows any (case Q1). IPv6 addresses
+    stand in brackets."""
     allowed_origins: frozenset[str] = attrs.field(factory=frozenset)
     """Origins beyond those of the allowed hosts that may send requests, as `https://example.org` (rule H2)."""
     max_body_bytes: int = attrs.field(default=4 * 2**20, validator=_at_least_one)
