@@ -1,4 +1,4 @@
-"""JSON without second readings: one text has one value, and one value has one text.
+"""JSON without second readings: a text has one meaning, or it is refused.
 
 Python's own `json` accepts more than JSON and hides what two readers would read differently. Here a text is refused
 that is not JSON, that is too deep, or that has no single meaning: a repeated key, half a surrogate pair, a number that

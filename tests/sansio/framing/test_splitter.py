@@ -89,6 +89,10 @@ def test_a_line_of_no_bytes_at_all_is_no_limit(limit: int) -> None:
         LineSplitter(limit)
 
 
+def test_the_smallest_limit_is_one_byte() -> None:
+    assert lines([b"a\n\nbc\nd\n"], limit=1) == [b"a", b"", "a line is longer than 1 bytes", b"d"]
+
+
 def test_what_it_holds_is_not_shown() -> None:
     splitter = LineSplitter(100)
     splitter.receive_data(b"token\ntoken")

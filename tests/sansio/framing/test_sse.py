@@ -205,6 +205,14 @@ def test_what_is_just_small_enough_is_read() -> None:
     assert [event.data for event in taken(decoder)] == ["1234567890", "123\n12\n12", "\n" * 10]
 
 
+def test_the_smallest_limit_of_an_event_lets_priming_events_through() -> None:
+    decoder = SSEDecoder(max_event_size=1)
+    decoder.receive_data(b"id: 1\ndata: \n\ndata: x\n")
+    assert decoder.next_event() == SSEEvent("", id="1")
+    with pytest.raises(FrameTooLargeError, match="longer than 1 bytes"):
+        decoder.next_event()
+
+
 def test_an_event_that_is_too_large_is_not_the_sum_of_those_before_it() -> None:
     decoder = SSEDecoder(max_event_size=5)
     decoder.receive_data(b"data: 1234\n\n" * 3)

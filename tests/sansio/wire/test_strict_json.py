@@ -1,4 +1,4 @@
-"""A JSON text has one value and a value has one text, or it is refused without being repeated."""
+"""A JSON text has one meaning, or it is refused without being repeated."""
 
 from __future__ import annotations
 
@@ -97,7 +97,10 @@ def test_the_first_thing_wrong_decides() -> None:
 def test_a_text_may_be_as_deep_as_allowed() -> None:
     deepest = b"[" * MAX_DEPTH + b"]" * MAX_DEPTH
     assert decode_json(deepest) == json.loads(deepest)
-    assert "128" in str(refusal(b"[" + deepest + b"]"))
+    beside_another = b"[[]," + deepest[1:]
+    assert decode_json(beside_another) == json.loads(beside_another)
+    for deeper in (b"[" + deepest + b"]", b"[[]," + deepest + b"]"):
+        assert "128" in str(refusal(deeper))
 
 
 @pytest.mark.parametrize(
