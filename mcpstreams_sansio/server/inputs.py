@@ -269,6 +269,20 @@ class ReleaseStream:
 
 @final
 @attrs.frozen
+class OpenStream:
+    """The application wants its call to survive a loss, although its policy said nothing of it (rule R18).
+
+    It counts only while nothing was sent on the call, and only for a requester that declared `streams` (rules P2, R2);
+    otherwise the call goes on as it is.
+    """
+
+    stream_id: StreamId
+    fresh_token: Secret
+    interval: ResumeInterval = ResumeInterval()
+
+
+@final
+@attrs.frozen
 class LogWritten:
     """Every batch up to and including `write_id` is durable."""
 
@@ -299,7 +313,7 @@ PeerInput: TypeAlias = (
     | CancelReceived
     | CancelledReceived
 )
-ApplicationInput: TypeAlias = SendMessage | AskPeer | WithdrawAsk | Respond | ReleaseStream
+ApplicationInput: TypeAlias = SendMessage | AskPeer | WithdrawAsk | Respond | ReleaseStream | OpenStream
 StreamsInput: TypeAlias = (
     ConnectionOpened
     | ConnectionLost

@@ -9,10 +9,18 @@ from mcpstreams_sansio.ids import Digest, Secret
 from mcpstreams_sansio.server import attachments, production, room
 from mcpstreams_sansio.server.attachments import Ending
 from mcpstreams_sansio.server.effects import AskFailed, AskFailure, CancelCall, CancelReason, StartCall, StreamGone
-from mcpstreams_sansio.server.inputs import BodyPolicy, CallReceived, StreamKind
+from mcpstreams_sansio.server.inputs import BodyPolicy, CallReceived, OpenStream, StreamKind
 from mcpstreams_sansio.server.keys import KeyEntry
 from mcpstreams_sansio.server.outbox import Connection
-from mcpstreams_sansio.server.records import EntryKind, StreamClosed, StreamConfirmed, StreamOpened, Tags, TokenAdded
+from mcpstreams_sansio.server.records import (
+    EntryKind,
+    StreamAnnounced,
+    StreamClosed,
+    StreamConfirmed,
+    StreamOpened,
+    Tags,
+    TokenAdded,
+)
 from mcpstreams_sansio.server.registry import ConnectionTimer, Registry
 from mcpstreams_sansio.server.stream import Attachment, ByCall, ByResume, Handler, Stream, attachment_of, owner_of
 from mcpstreams_sansio.server.table import StreamSignal, StreamState
@@ -77,6 +85,20 @@ def open_stream(
     started = StartCall(stream.stream_id, call.request, stream.peer, stream.resumable)
     if registry.gate.admit(started):
         start(registry, started)
+
+
+def announce(registry: Registry, event: OpenStream) -> None:
+    """Make an empty stream an announced one, if its requester can do anything with that (rules P4, R2, R18)."""
+    stream = production.find_open(registry, event.stream_id)
+    if stream is None or stream.announced or not stream.peer.streams or stream.attachment is None:
+        return
+    if stream.log.produced or stream.policy.body is BodyPolicy.NEVER:
+        return
+    stream.policy = attrs.evolve(stream.policy, kind=StreamKind.ANNOUNCED, interval=event.interval)
+    stream.tags = Tags.SEQUENCE if stream.peer.marker else Tags.NONE
+    stream.tokens.append(event.fresh_token.digest())
+    registry.gate.record(StreamAnnounced(stream.stream_id, stream.policy, stream.tags, event.fresh_token.digest()))
+    production.append(registry, stream, EntryKind.CREATE, _create(registry, stream, event.fresh_token))
 
 
 def _decide(registry: Registry, path: Connection, body: BodyPolicy) -> None:

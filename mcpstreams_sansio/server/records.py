@@ -52,6 +52,17 @@ class StreamOpened:
 
 @final
 @attrs.frozen
+class StreamAnnounced:
+    """A stream that was opened as another kind, and is empty, has become an announced one (rules R2, R18)."""
+
+    stream_id: StreamId
+    policy: CallPolicy
+    tags: Tags
+    token_digest: Digest = attrs.field(repr=False)
+
+
+@final
+@attrs.frozen
 class EntryLogged:
     """One more entry, encoded once and for ever (rule R4)."""
 
@@ -108,5 +119,12 @@ class KeyCancelled:
 
 
 LogRecord: TypeAlias = (
-    StreamOpened | EntryLogged | AskClosed | TokenAdded | StreamConfirmed | StreamClosed | KeyCancelled
+    StreamOpened
+    | StreamAnnounced
+    | EntryLogged
+    | AskClosed
+    | TokenAdded
+    | StreamConfirmed
+    | StreamClosed
+    | KeyCancelled
 )
