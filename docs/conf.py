@@ -5,8 +5,10 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-DOCS = Path(__file__).parent
-sys.path.insert(0, str(DOCS / "_ext"))
+# The packages that are described, and `docs._ext`, are those of this checkout, whatever is installed.
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from docs._ext.docstrings import full_names_of_aliases  # the line above is what makes it importable
 
 project = "mcpstreams"
 author = "mcpstreams contributors"
@@ -18,16 +20,19 @@ extensions = [
     "sphinx.ext.autosummary",
     "sphinx.ext.napoleon",
     "sphinxcontrib_trio",
-    "docstrings",
+    "docs._ext.docstrings",
 ]
 exclude_patterns = ["_build", "_ext", "_templates"]
 templates_path = ["_templates"]
 
 # The reference is generated from the code, so that no module can be forgotten in it.
 autosummary_generate = True
-autodoc_default_options = {"members": True, "show-inheritance": True}
+autodoc_default_options = {"members": True, "undoc-members": True, "show-inheritance": True}
 autodoc_member_order = "bysource"
-autodoc_typehints = "description"
+autodoc_typehints = "signature"
+autodoc_type_aliases = full_names_of_aliases()
+python_maximum_signature_line_length = 100
+python_use_unqualified_type_names = True
 autodoc_preserve_defaults = True
 napoleon_numpy_docstring = False
 napoleon_use_rtype = False
@@ -39,7 +44,9 @@ nitpick_ignore_regex = [
     # The build is offline: there is no inventory of other projects to link into.
     (r"py:.*", r"(abc|attr|attrs|collections|enum|ssl|trio|types|typing)(\..*)?"),
     # Type variables have no page to link to; they are one letter, or end in a capital T.
-    (r"py:(class|obj)", r"(.*\.)?([A-Z]|[A-Z][a-z]+T)"),
+    (r"py:(class|obj)", r"(.*\.)?([A-Z]|[A-Z][a-z]+Ts?(_co|_contra)?)"),
+    # What a module keeps to itself is not described.
+    (r"py:(class|obj)", r"(.*\.)?_[A-Za-z]+"),
 ]
 
 html_theme = "furo"

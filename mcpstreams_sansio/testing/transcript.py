@@ -1,5 +1,7 @@
 """A way through a world as text: a person reads it, a reviewer sees what changed in it, a test replays it.
 
+::
+
     # why this is kept
     @ http, 1 message, 1 break
     > deliver-up c1
