@@ -8,6 +8,7 @@ Spec: MCP 2025-11-25, Transports, stdio.
 
 from __future__ import annotations
 
+import copy
 import enum
 from typing import final
 
@@ -78,6 +79,16 @@ class LineDecoder:
         if self._state is _State.ENDED:
             return self._lines.take_unfinished().removesuffix(b"\r") or None
         return None
+
+    def fork(self) -> LineDecoder:
+        """Return an independent copy."""
+        other = copy.copy(self)
+        other._lines = self._lines.fork()
+        return other
+
+    def snapshot(self) -> tuple[object, ...]:
+        """Return a hashable value, equal for decoders that will behave alike, provided that every line was taken."""
+        return self._state, self._lines.snapshot()
 
 
 def encode_line(payload: bytes) -> bytes:

@@ -5,7 +5,9 @@ Both framings are made of lines and differ in what they make of one, so this kno
 
 from __future__ import annotations
 
+import copy
 import enum
+import hashlib
 from collections import deque
 from typing import final
 
@@ -64,6 +66,20 @@ class LineSplitter:
         line = bytes(self._unfinished)
         self._unfinished.clear()
         return line
+
+    def fork(self) -> LineSplitter:
+        """Return an independent copy."""
+        other = copy.copy(self)
+        other._unfinished = self._unfinished.copy()
+        other._finished = self._finished.copy()
+        return other
+
+    def snapshot(self) -> tuple[object, ...]:
+        """Return a hashable value, equal for splitters that will behave alike, provided that every line was taken.
+
+        Of the unfinished line it holds a digest, since there may be a token in it (rule Q11b).
+        """
+        return self._state, hashlib.sha256(self._unfinished).digest()
 
     def _extend(self, piece: bytes) -> None:
         if self._state is _State.SKIPPING:

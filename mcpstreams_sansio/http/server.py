@@ -114,10 +114,9 @@ class HTTPServer:
         session_id = Secret(event.entropy.derive("session"))
         ended: list[FrontInput] = []
         if self.sessions.full:
-            victim = self.sessions.longest_idle()
+            victim = self.sessions.evict()
             if victim is None:
                 return self._refuse(event, HTTPRefusal(503, "every session is in use", RETRY_AFTER))
-            self.sessions.end(victim)
             ended = [ScopeEnded(victim.scope)]
         session = self.sessions.open(session_id, event.principal, negotiated, now)
         opened = self._open(event, session, headers=((SESSION_HEADER, session_id.reveal().encode()),))
@@ -218,3 +217,7 @@ class HTTPServer:
     def fork(self) -> Self:
         """Return an independent copy."""
         return attrs.evolve(self, sessions=self.sessions.fork(), exchanges=self.exchanges.copy())
+
+    def snapshot(self, now: float) -> tuple[object, ...]:
+        """Return a hashable value, equal for fronts that will behave alike."""
+        return tuple(self.exchanges.items()), self.sessions.snapshot(now)

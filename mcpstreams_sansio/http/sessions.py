@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Self, final
 
 import attrs
@@ -25,11 +26,15 @@ class Session:
     exchanges: set[ConnectionId] = attrs.field(factory=set)
     """Those that are open: while there is one, the session does not age."""
 
+    def snapshot(self) -> tuple[object, ...]:
+        """Return a hashable value, equal for sessions that will behave alike."""
+        return self.digest, self.scope, self.principal, self.negotiated, frozenset(self.exchanges)
+
 
 @final
 @attrs.define(eq=False)
 class Sessions:
-    """All sessions of a server, the one that was idle for longest first."""
+    """All sessions of a server."""
 
     config: HTTPConfig
     _sessions: dict[Digest, Session] = attrs.field(factory=dict)
@@ -52,9 +57,9 @@ class Sessions:
         """Whether another session has to end before a new one may begin."""
         return len(self._sessions) >= self.config.max_sessions
 
-    def longest_idle(self) -> Session | None:
-        """Return the session that has been idle for longest; None if all have open exchanges."""
-        return next((session for session in self._sessions.values() if not session.exchanges), None)
+    def evict(self) -> Session | None:
+        """End and return the session that has been idle for longest; None if all have open exchanges."""
+        return self.pop_idle(math.inf)
 
     def find(self, session_id: Secret, principal: Principal | None) -> Session | None:
         """Return a principal's session; another one's does not exist for it (rule H33, case Q3)."""
@@ -73,8 +78,6 @@ class Sessions:
             return
         session.exchanges.discard(connection_id)
         if not session.exchanges:
-            # The order of the table is that of idleness.
-            self._sessions[digest] = self._sessions.pop(digest)
             self._idle.set(digest, now + self.config.session_idle)
 
     def end(self, session: Session) -> None:
@@ -104,7 +107,4 @@ class Sessions:
 
     def snapshot(self, now: float) -> tuple[object, ...]:
         """Return a hashable value, equal for sessions that will behave alike."""
-        return (
-            tuple((session.scope, frozenset(session.exchanges)) for session in self._sessions.values()),
-            self._idle.snapshot(now),
-        )
+        return tuple(session.snapshot() for session in self._sessions.values()), self._idle.snapshot(now)

@@ -5,7 +5,6 @@ It turns what a connection brings into inputs of `ServerStreams` and knows nothi
 
 from __future__ import annotations
 
-import copy
 import enum
 from collections.abc import Sequence
 from typing import Self, TypeAlias, assert_never, final
@@ -134,14 +133,8 @@ class ServerPeer:
 
     def fork(self) -> Self:
         """Return an independent copy."""
-        return attrs.evolve(self, lines=copy.deepcopy(self.lines))
+        return attrs.evolve(self, lines=self.lines.fork())
 
     def snapshot(self) -> tuple[object, ...]:
-        """Return a hashable value, equal for fronts that will behave alike between two lines."""
-        match self.state:
-            case AwaitingHandshake():
-                return (self.connection_id,)
-            case Negotiated(peer, revision):
-                return (self.connection_id, peer, revision)
-            case _:
-                assert_never(self.state)
+        """Return a hashable value, equal for fronts that will behave alike."""
+        return self.connection_id, self.framing, self.state, self.reading, self.lines.snapshot()

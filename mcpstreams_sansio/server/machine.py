@@ -263,5 +263,5 @@ class Server:
         return (
             self._streams.snapshot(now),
             tuple(peer.snapshot() for peer in self._peers.values()),
-            self._http.sessions.snapshot(now),
+            self._http.snapshot(now),
         )

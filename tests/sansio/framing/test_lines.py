@@ -137,6 +137,44 @@ def test_it_reads_the_same_however_the_bytes_are_cut(pieces: list[bytes]) -> Non
     assert lines_to_the_end(pieces) == lines_to_the_end([b"".join(pieces)])
 
 
+def read_so_far(wire: bytes) -> LineDecoder:
+    decoder = LineDecoder(max_line_size=8)
+    decoder.receive_data(wire)
+    taken(decoder)
+    return decoder
+
+
+def rest_of(decoder: LineDecoder, wire: bytes) -> list[bytes | str]:
+    decoder.receive_data(wire)
+    return taken(decoder)
+
+
+@pytest.mark.parametrize("begun", [b"", b"{", b"{}\n{", b"123456789", b"1234\r"])
+def test_a_fork_goes_on_from_where_it_was_made_and_changes_nothing_of_the_other(begun: bytes) -> None:
+    decoder = read_so_far(begun)
+    fork = decoder.fork()
+    assert fork.snapshot() == decoder.snapshot()
+    assert rest_of(fork, b"}\n{}\n") == rest_of(read_so_far(begun), b"}\n{}\n")
+    assert decoder.snapshot() == read_so_far(begun).snapshot()
+    fork.receive_eof()
+    assert rest_of(decoder, b"}\n") == rest_of(read_so_far(begun), b"}\n")
+
+
+def test_decoders_that_behave_alike_look_alike_and_others_do_not() -> None:
+    states = [b"", b"{", b"[", b"123456789"]
+    looks = [read_so_far(b"{}\n" + begun).snapshot() for begun in states]
+    assert len(set(looks)) == len(states)
+    assert looks == [read_so_far(begun).snapshot() for begun in states]
+    ended = read_so_far(b"")
+    ended.receive_eof()
+    assert ended.snapshot() not in looks
+
+
+@pytest.mark.rule("Q11b")
+def test_a_snapshot_shows_nothing_of_an_unfinished_line() -> None:
+    assert b"token" not in repr(read_so_far(b"a token").snapshot()).encode()
+
+
 def seconds_to_read_byte_by_byte(size: int) -> float:
     decoder = LineDecoder()
     line = b"x" * size

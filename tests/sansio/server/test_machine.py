@@ -23,9 +23,9 @@ from mcpstreams_sansio.server.config import StreamsConfig
 from mcpstreams_sansio.server.effects import CancelCall, CancelReason, Refused, StreamGone
 from mcpstreams_sansio.server.inputs import Drain, LogFailed, LogWritten, Respond, SendMessage
 from mcpstreams_sansio.server.machine import PeerConnected, Server, ServerConfig, ServerInput
-from mcpstreams_sansio.wire.jsonrpc import Notification, Request, Response
+from mcpstreams_sansio.wire.jsonrpc import JSONObject, Notification, Request, Response
 from mcpstreams_sansio.wire.refusals import Reason
-from tests.sansio.serving import IDENTITY, STREAMS, Seen, Serving
+from tests.sansio.serving import IDENTITY, MARKED, STREAMS, Seen, Serving, initialize
 
 CALL = Request(1, "tools/call", {"name": "work"})
 LIST = Request(1, "resources/list")
@@ -264,3 +264,35 @@ def test_a_call_starts_once_it_is_durable_and_none_starts_when_the_log_has_faile
     one.send(lines, Request(2, "tools/call"))
     assert lines.reason == Reason.LOG_FAILED.value
     assert len(one.calls) == 1
+
+
+# ------------------------------------------------------------------------------------------------- forks and snapshots
+
+
+def of_bytes(*fed: bytes, ended: bool = False) -> tuple[object, ...]:
+    one = serving()
+    lines = one.greet({})
+    one.send(lines, CALL)
+    for data in fed:
+        one.feed(lines, data)
+    if ended:
+        one.end(lines)
+    return one.server.snapshot(0.0)
+
+
+def test_servers_that_have_read_something_else_look_different() -> None:
+    looks = [of_bytes(), of_bytes(b"{"), of_bytes(b'{"'), of_bytes(ended=True)]
+    assert len(set(looks)) == len(looks)
+    assert of_bytes(b"{", b'"') == of_bytes(b'{"')
+
+
+def of_handshake(*capabilities: JSONObject) -> tuple[object, ...]:
+    one = serving()
+    lines = one.connect()
+    one.send(lines, *map(initialize, capabilities))
+    return one.server.snapshot(0.0)
+
+
+def test_servers_that_have_met_someone_else_look_different() -> None:
+    assert len({of_handshake(), of_handshake({}), of_handshake(STREAMS), of_handshake(MARKED)}) == 4
+    assert of_handshake(STREAMS, MARKED) == of_handshake(STREAMS), "the first handshake counts"
