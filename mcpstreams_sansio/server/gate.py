@@ -7,14 +7,16 @@ out when the log reports them written. Without a durable log the gate is open: n
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Hashable
 from enum import Enum, unique
-from typing import Self, TypeAlias, final
+from typing import Self, TypeAlias, assert_never, final
 
 import attrs
 
 from mcpstreams_sansio.ids import ConnectionId, StreamId
 from mcpstreams_sansio.server.effects import AskAnswered, StartCall, WriteLog
 from mcpstreams_sansio.server.records import LogRecord
+from mcpstreams_sansio.wire.jsonrpc import encode_message
 
 
 @unique
@@ -119,5 +121,18 @@ class Gate:
             self.state,
             tuple(self._records),
             self._outstanding is not None,
-            tuple((number - base, gated) for number, gated in self._waiting),
+            tuple((number - base, _name(gated)) for number, gated in self._waiting),
         )
+
+
+def _name(gated: Gated) -> Hashable:
+    """Return what tells a thing that waits from every other; a message in it is known by its name."""
+    match gated:
+        case EntriesDurable() | ReplyAllowed():
+            return gated
+        case StartCall():
+            return gated.stream_id
+        case AskAnswered():
+            return gated.stream_id, gated.ask_id, encode_message(gated.answer)
+        case _:
+            assert_never(gated)

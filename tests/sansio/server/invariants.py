@@ -1,0 +1,125 @@
+"""What holds between any two inputs, whatever they are."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from mcpstreams_sansio.server.inputs import StreamKind
+from mcpstreams_sansio.server.registry import AskTimer, ConnectionTimer, Registry, StreamTimer
+from mcpstreams_sansio.server.stream import ByResume, Stream
+from mcpstreams_sansio.server.streams import ServerStreams
+from mcpstreams_sansio.server.table import StreamState
+
+ATTACHED = {StreamState.LIVE, StreamState.DRAINING}
+LAST_WORDS = 1_024
+"""Bytes of an error and an `end`: what a stream that failed for its size may exceed its limit by."""
+
+
+def check_invariants(machine: ServerStreams, now: float) -> None:
+    registry = machine._registry
+    alive = [stream for stream in registry.streams.values() if stream.state is not StreamState.GONE]
+    gone = [stream for stream in registry.streams.values() if stream.state is StreamState.GONE]
+    for stream in alive:
+        check_log(registry, stream)
+        check_attachment(registry, stream)
+        check_home(registry, stream)
+    check_connections(registry)
+    check_counts(registry, alive)
+    check_timers(registry, alive, gone)
+    check_limits(registry, alive)
+    assert {stream.stream_id for stream in gone} == set(registry.tombstones)
+    assert all(stream.tokens and not stream.log.size for stream in gone), "a tombstone is what a token still finds"
+    assert (registry.effects, registry.touched, registry.prepared) == ([], {}, None)
+    deadline = machine.next_deadline()
+    assert deadline is None or deadline > now, "what is due is done"
+    hash(machine.snapshot(now))
+
+
+def check_log(registry: Registry, stream: Stream) -> None:
+    log = stream.log
+    assert 0 <= log.confirmed <= log.sent <= log.durable <= log.produced, "the watermarks stand in order (R5)"
+    kept = {sequence for sequence in range(1, log.produced + 1) if log.entry(sequence) is not None}
+    assert all(entry.sequence == sequence for sequence in kept if (entry := log.entry(sequence)))
+    assert set(range(log.first_available, log.produced + 1)) <= kept, "from the first available on, all is kept (R10)"
+    assert set(range(log.sent + 1, log.produced + 1)) <= kept, "what was not sent is never dropped (R10)"
+    sizes = {sequence: len(entry.payload) for sequence in kept if (entry := log.entry(sequence))}
+    assert log.size == sum(sizes.values())
+
+
+def check_attachment(registry: Registry, stream: Stream) -> None:
+    attachment = stream.attachment
+    assert (attachment is not None) == (stream.state in ATTACHED), "a state says whether a connection delivers"
+    if attachment is None:
+        assert stream.resumable, "what nobody can come back for does not wait"
+        return
+    path = registry.connections[attachment.connection_id]
+    assert stream.stream_id in path.attached
+    assert stream.scope == path.scope
+    assert attachment.position <= stream.log.durable
+    origin = attachment.origin
+    if isinstance(origin, ByResume) and origin.request_id is not None:
+        assert registry.resumes[path.scope, origin.request_id] == stream.stream_id
+
+
+def check_home(registry: Registry, stream: Stream) -> None:
+    assert stream.stream_id in registry.bound[stream.scope]
+    assert all(registry.asks[ask_id] == stream.stream_id for ask_id in stream.asks)
+    if stream.complete:
+        assert not stream.asks, "nobody waits for an answer any more"
+
+
+def check_connections(registry: Registry) -> None:
+    for path in registry.connections.values():
+        for stream_id in path.attached:
+            attachment = registry.streams[stream_id].attachment
+            assert attachment is not None
+            assert attachment.connection_id == path.connection_id, "one connection delivers a stream (Q6g)"
+    for scope, request_id in registry.resumes:
+        stream = registry.streams[registry.resumes[scope, request_id]]
+        assert stream.attachment is not None
+        assert stream.attachment.origin == ByResume(request_id)
+        assert stream.scope == scope
+
+
+def check_counts(registry: Registry, alive: list[Stream]) -> None:
+    assert registry.alive == len(alive)
+    assert registry.total_bytes == sum(stream.log.size for stream in alive)
+    assert registry.quotas == Counter(stream.owner for stream in alive)
+    assert sum(map(len, registry.bound.values())) == len(alive)
+    assert all(registry.bound.values()), "a scope without streams is forgotten"
+    assert len(registry.asks) == sum(len(stream.asks) for stream in alive)
+    for (scope, request_id), stream_id in registry.calls.items():
+        stream = registry.streams[stream_id]
+        assert stream in alive
+        assert (stream.scope, stream.request_id) == (scope, request_id)
+
+
+def check_timers(registry: Registry, alive: list[Stream], gone: list[Stream]) -> None:
+    timers = registry.deadlines
+    for stream in alive:
+        detached = stream.attachment is None
+        assert ((StreamTimer.ABANDON, stream.stream_id) in timers) == detached, "the timer runs while detached (Q7a)"
+        assert all((AskTimer.ANSWER, ask_id) in timers for ask_id in stream.asks), "every question has an end (R24)"
+    for stream in gone:
+        assert (StreamTimer.FORGET, stream.stream_id) in timers
+    for path in registry.connections.values():
+        stalling = path.in_flight > 0 and registry.config.stall_timeout is not None
+        assert ((ConnectionTimer.STALL, path.connection_id) in timers) == stalling
+    known: set[object] = {*registry.streams, *registry.connections, *registry.asks}
+    assert {name for (_, name), _ in timers.snapshot(0.0)} <= known, "no timer outlives what it is for"
+
+
+def check_limits(registry: Registry, alive: list[Stream]) -> None:
+    config = registry.config
+    assert registry.alive <= config.max_calls
+    assert len([stream for stream in alive if stream.policy.kind is not StreamKind.FLEETING]) <= config.max_streams
+    assert len(registry.tombstones) <= config.max_tombstones
+    assert len(registry.keys) <= config.max_keys
+    assert len(registry.wrong_tokens) <= config.max_suspects
+    for stream in alive:
+        assert stream.log.size <= config.max_stream_bytes + LAST_WORDS
+        assert len(stream.asks) <= config.max_asks
+        assert len(stream.tokens) <= config.max_tokens
+        assert len(stream.attempts) <= config.max_instances
+    for path in registry.connections.values():
+        assert path.reply_bytes <= config.max_reply_bytes
