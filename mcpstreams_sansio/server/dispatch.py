@@ -7,12 +7,12 @@ circumstances and returns inputs.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeAlias, final
+from typing import Final, TypeAlias, final
 
 import attrs
 
 from mcpstreams_sansio.connections import Framing
-from mcpstreams_sansio.errors import RemoteProtocolError
+from mcpstreams_sansio.errors import METHOD_NOT_FOUND, RemoteProtocolError
 from mcpstreams_sansio.framing.event_ids import parse_event_id
 from mcpstreams_sansio.ids import ConnectionId, Entropy, RequestId, Secret, StreamId
 from mcpstreams_sansio.server.inputs import (
@@ -47,6 +47,8 @@ from mcpstreams_sansio.wire.refusals import Reason, refusal
 from mcpstreams_sansio.wire.revisions import Revision
 from mcpstreams_sansio.wire.streams import read_ref
 
+_NOT_NEGOTIATED: Final = "this method was not negotiated"
+
 
 @final
 @attrs.frozen
@@ -62,6 +64,7 @@ class Circumstances:
     number: int = 0
     """Which message of its input this is: each gets ids of its own from the input's entropy."""
     accepts_events: bool = True
+    """Whether an event stream can be the answer; always where messages travel by themselves."""
     last_event_id: str | None = None
     """The cursor in the header, which only means something beside `stream/resume` (rule P22)."""
 
@@ -93,20 +96,28 @@ Routed: TypeAlias = (
 def route(message: Message, at: Circumstances) -> Sequence[Routed]:
     """Return what a message of a peer means, acknowledgements that ride on it first (rule R6).
 
-    What can not be read is answered with an error under the request's id, and nothing else of it counts.
+    What can not be read is answered with an error under the request's id, and nothing else of it counts. Methods of the
+    draft mean something to a peer that declared `streams`, our own methods and keys to one that declared the marker.
     """
     try:
         match message:
             case Request():
-                return [*_acks(at, read_acks(message.params)), _request(message, at)]
+                return [*_acks(at, read_acks(_ours(message.params, at))), _request(message, at)]
             case Notification():
-                return [*_acks(at, read_acks(message.params)), *_notification(message, at)]
+                return [*_acks(at, read_acks(_ours(message.params, at))), *_notification(message, at)]
             case Response():
-                return [*_acks(at, read_acks(message.result, "result")), AnswerReceived(at.connection_id, message)]
+                answer = attrs.evolve(message, result=without_own_meta(message.result, "result") or {})
+                acks = read_acks(_ours(message.result, at), "result")
+                return [*_acks(at, acks), AnswerReceived(at.connection_id, answer)]
             case ErrorResponse():
                 return [AnswerReceived(at.connection_id, message)]
     except RemoteProtocolError as error:
         return [_reply(at, error_response(error, message.id if isinstance(message, Request) else None))]
+
+
+def _ours(holder: JSONObject | None, at: Circumstances) -> JSONObject | None:
+    """Return where to look for keys of our extension: nowhere if the peer did not negotiate it."""
+    return holder if at.peer.marker else None
 
 
 def _reply(at: Circumstances, error: ErrorResponse) -> Reply | Accept:
@@ -124,21 +135,25 @@ def _request(request: Request, at: Circumstances) -> Routed:
     match request.method:
         case methods.PING:
             return Reply(at.connection_id, Response(request.id, {}))
-        case draft.STREAM_POLL:
+        case draft.STREAM_POLL if at.peer.streams:
             ref = read_ref(request.params)
             return PollReceived(at.connection_id, request.id, ref.stream_id, ref.resume_token)
-        case draft.STREAM_RESUME:
+        case draft.STREAM_RESUME if at.peer.streams:
             return _resume(request.params, request.id, at)
-        case marker.MARKER_CANCEL:
+        case marker.MARKER_CANCEL if at.peer.marker:
             ref = read_ref(request.params)
             return CancelReceived(at.connection_id, request.id, ref.stream_id, ref.resume_token)
+        case draft.STREAM_POLL | draft.STREAM_RESUME | marker.MARKER_CANCEL:
+            return _reply(at, ErrorResponse(request.id, METHOD_NOT_FOUND, _NOT_NEGOTIATED))
         case _:
             return _call(request, at)
 
 
 def _call(request: Request, at: Circumstances) -> CallReceived:
-    key = parse_call_key(request.params)
-    attempt = read_attempt(request.params)
+    key = parse_call_key(_ours(request.params, at))
+    attempt = read_attempt(_ours(request.params, at))
+    if key is not None:
+        _require_events(at)
     seen = attrs.evolve(request, params=without_own_meta(request.params))
     policy = at.policies.find(seen, keyed=key is not None)
     return CallReceived(
@@ -156,10 +171,11 @@ def _call(request: Request, at: Circumstances) -> CallReceived:
 
 def _resume(params: JSONObject | None, request_id: RequestId | None, at: Circumstances) -> Routed:
     ref = read_ref(params)
-    attempt = read_attempt(params)
+    attempt = read_attempt(_ours(params, at))
+    _require_events(at)
     cursors = set()
     try:
-        after = read_after(params)
+        after = read_after(_ours(params, at))
         if after is not None:
             cursors.add(after)
         if at.last_event_id is not None:
@@ -181,18 +197,27 @@ def _resume(params: JSONObject | None, request_id: RequestId | None, at: Circums
     )
 
 
+def _require_events(at: Circumstances) -> None:
+    """Refuse what is answered by a stream to a peer that accepts none (rules Q13, R21.1)."""
+    if not at.accepts_events:
+        raise RemoteProtocolError("this is answered by events, which Accept does not name")
+
+
 def _notification(message: Notification, at: Circumstances) -> Sequence[Routed]:
     accepted = Accept(at.connection_id)
     match message.method:
-        case draft.STREAM_RESUME:
+        case draft.STREAM_RESUME if at.peer.streams:
             return [_resume(message.params, None, at)]
+        case draft.STREAM_RESUME:
+            return [_reply(at, ErrorResponse(None, METHOD_NOT_FOUND, _NOT_NEGOTIATED))]
         case methods.CANCELLED:
             named = (message.params or {}).get("requestId")
             request_id = named if is_request_id(named) else None
-            return [CancelledReceived(at.connection_id, request_id, parse_call_key(message.params)), accepted]
-        case marker.MARKER_ACK:
+            key = parse_call_key(_ours(message.params, at))
+            return [CancelledReceived(at.connection_id, request_id, key), accepted]
+        case marker.MARKER_ACK if at.peer.marker:
             return [*_acks(at, read_ack_notification(message.params)), accepted]
-        case handshake.INITIALIZED:
+        case handshake.INITIALIZED | marker.MARKER_ACK:
             return [accepted]
         case _:
             params = without_own_meta(message.params)

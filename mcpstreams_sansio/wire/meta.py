@@ -175,13 +175,20 @@ def read_window(meta: JSONObject | None) -> Window | None:
     return structure(_WindowMeta, meta, f"params.{META}").window
 
 
-def without_own_meta(holder: JSONObject | None) -> JSONObject | None:
+def without_own_meta(holder: JSONObject | None, what: str = "params") -> JSONObject | None:
     """Return params or a result as the application may see them: without our own keys (rule R21.5).
 
     Everything else stays: the application's own `_meta`, the progress token, a hint of the peer's. A `_meta` that
     held nothing else goes, and so do params that held nothing else.
+
+    Args:
+        holder: Params or a result.
+        what: How an error calls it.
+
+    Raises:
+        RemoteProtocolError: -32602; `_meta` is there and is no object.
     """
-    return without_keys(holder, frozenset(key for key in meta_of(holder) if key.startswith(OWN_PREFIX)))
+    return without_keys(holder, frozenset(key for key in meta_of(holder, what) if key.startswith(OWN_PREFIX)))
 
 
 def without_keys(holder: JSONObject | None, keys: frozenset[str]) -> JSONObject | None:
