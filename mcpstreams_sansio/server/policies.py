@@ -18,12 +18,18 @@ from mcpstreams_sansio.wire.streams import ResumeInterval
 @final
 @attrs.frozen
 class StreamPolicy:
-    """What an application decides about the streams of a method."""
+    """What an application decides about the streams of a method.
+
+    Raises:
+        ValueError: `body` is `NEVER`.
+    """
 
     interval: ResumeInterval = ResumeInterval()
     """`min` and `max` of `create`. Without `max` the server's own limit holds; `max` 0 is not resumable (rule Q7c)."""
-    body: BodyPolicy = BodyPolicy.AT_ONCE
-    """Whether an HTTP response is an event stream from the start."""
+    body: BodyPolicy = attrs.field(
+        default=BodyPolicy.AT_ONCE, validator=attrs.validators.in_((BodyPolicy.AT_ONCE, BodyPolicy.WHEN_NEEDED))
+    )
+    """Whether an HTTP response is an event stream from the start; only the requester may rule one out (rule R18)."""
     run_on: bool = False
     """The work goes on when its stream is abandoned (rule R27)."""
 
