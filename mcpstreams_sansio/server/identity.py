@@ -14,15 +14,20 @@ from mcpstreams_sansio.wire.handshake import (
     read_client_hello,
     server_capabilities,
 )
-from mcpstreams_sansio.wire.jsonrpc import JSONObject, Request, Response
+from mcpstreams_sansio.wire.jsonrpc import JSONObject, Request, Response, encode_message
 from mcpstreams_sansio.wire.marker import ServerMarker
-from mcpstreams_sansio.wire.revisions import Revision, negotiate
+from mcpstreams_sansio.wire.revisions import NEWEST, Revision, negotiate
 
 
 @final
 @attrs.frozen(kw_only=True)
 class ServerIdentity:
-    """What a server answers to `initialize`, apart from what it negotiates."""
+    """What a server answers to `initialize`, apart from what it negotiates.
+
+    Raises:
+        LocalProtocolError: The capabilities declare what this package declares, or something is no JSON. So whatever a
+            peer asks later, the answer can be written.
+    """
 
     instance: str
     """Names this server's memory: another one after every start, the same one for a shared durable log (R21.7)."""
@@ -32,6 +37,18 @@ class ServerIdentity:
     """What the application offers: `{"tools": {}}` and the like, without streams or the marker."""
     instructions: str | None = None
     """A hint for the model on the other side."""
+
+    def __attrs_post_init__(self) -> None:
+        encode_message(initialize_response(0, self.hello(NEWEST, ServerMarker(self.instance, 0))))
+
+    def hello(self, revision: Revision, marker: ServerMarker) -> ServerHello:
+        """Return the answer to a client with which this revision was negotiated."""
+        return ServerHello(
+            revision.value,
+            server_capabilities(self.capabilities, marker),
+            self.server_info,
+            extra={} if self.instructions is None else {"instructions": self.instructions},
+        )
 
 
 @final
@@ -48,16 +65,9 @@ def answer_initialize(request: Request, identity: ServerIdentity, config: Stream
 
     Raises:
         RemoteProtocolError: -32602; the params can not be read. Nothing is settled (case I8).
-        LocalProtocolError: The application's capabilities declare what this package declares.
     """
     hello = read_client_hello(request.params)
     revision = negotiate(hello.protocol_version)
-    marker = ServerMarker(identity.instance, config.key_ttl, config.durable)
-    answer = ServerHello(
-        revision.value,
-        server_capabilities(identity.capabilities, marker),
-        identity.server_info,
-        extra={} if identity.instructions is None else {"instructions": identity.instructions},
-    )
+    answer = identity.hello(revision, ServerMarker(identity.instance, config.key_ttl, config.durable))
     peer = Peer(hello.streams, hello.streams and hello.marker is not None, hello.declared, hello.client_info)
     return initialize_response(request.id, answer), Negotiated(peer, revision)

@@ -1,0 +1,129 @@
+"""The handshake: what a server says of itself, and what both sides know afterwards."""
+
+from __future__ import annotations
+
+import pytest
+
+from mcpstreams_sansio.errors import INVALID_PARAMS, LocalProtocolError, RemoteProtocolError
+from mcpstreams_sansio.server.config import StreamsConfig
+from mcpstreams_sansio.server.identity import Negotiated, ServerIdentity, answer_initialize
+from mcpstreams_sansio.server.inputs import Peer
+from mcpstreams_sansio.wire.jsonrpc import JSONObject, JSONValue, Request, Response
+from mcpstreams_sansio.wire.marker import MARKER
+from mcpstreams_sansio.wire.revisions import NEWEST, Revision
+
+INFO: JSONObject = {"name": "client", "version": "2", "title": "Client"}
+IDENTITY = ServerIdentity(instance="instance-1")
+
+
+def shaken(
+    capabilities: JSONValue, identity: ServerIdentity = IDENTITY, revision: JSONValue = "2025-11-25"
+) -> tuple[Response, Negotiated]:
+    params: JSONObject = {"protocolVersion": revision, "capabilities": capabilities, "clientInfo": INFO}
+    return answer_initialize(Request("i", "initialize", params), identity, StreamsConfig(key_ttl=60.0))
+
+
+@pytest.mark.rule("R12", "P1", "P3")
+@pytest.mark.parametrize(
+    ("capabilities", "peer"),
+    [
+        ({}, Peer()),
+        ({"streams": {}}, Peer(True, False, frozenset({"streams"}))),
+        (
+            {"streams": {}, "experimental": {MARKER: {}}},
+            Peer(True, True, frozenset({"streams", "experimental"})),
+        ),
+        ({"experimental": {MARKER: {}}}, Peer(False, False, frozenset({"experimental"}))),
+        ({"experimental": {"x": {}}, "streams": {}}, Peer(True, False, frozenset({"streams", "experimental"}))),
+        (
+            {"sampling": {}, "roots": {"listChanged": True}, "com.example/x": 1},
+            Peer(False, False, frozenset({"sampling", "roots", "com.example/x"})),
+        ),
+    ],
+)
+def test_what_a_client_declares_is_what_the_server_knows_of_it(capabilities: JSONObject, peer: Peer) -> None:
+    _, negotiated = shaken(capabilities)
+    assert negotiated == Negotiated(peer, Revision.R2025_11_25)
+    assert negotiated.peer.info == INFO
+
+
+@pytest.mark.parametrize(
+    ("asked", "revision"),
+    [*((each.value, each) for each in Revision), ("2024-11-05", NEWEST), ("x", NEWEST), ("", NEWEST)],
+)
+def test_a_revision_that_is_served_is_taken_and_for_any_other_the_newest_is_offered(
+    asked: str, revision: Revision
+) -> None:
+    response, negotiated = shaken({}, revision=asked)
+    assert negotiated.revision is revision
+    assert response.result["protocolVersion"] == revision.value
+
+
+@pytest.mark.rule("P3", "R21", "W10")
+@pytest.mark.parametrize("capabilities", [{}, {"streams": {}}])
+def test_a_server_tells_everybody_of_the_extension_and_declares_no_streams(capabilities: JSONObject) -> None:
+    identity = ServerIdentity(
+        instance="instance-1",
+        server_info={"name": "n", "version": "1"},
+        capabilities={"tools": {"listChanged": True}, "experimental": {"com.example/x": {}}},
+        instructions="Be kind.",
+    )
+    response, _ = shaken(capabilities, identity)
+    assert response == Response(
+        "i",
+        {
+            "protocolVersion": "2025-11-25",
+            "capabilities": {
+                "tools": {"listChanged": True},
+                "experimental": {
+                    "com.example/x": {},
+                    MARKER: {"instance": "instance-1", "keyTtl": 60.0, "durable": False},
+                },
+            },
+            "serverInfo": {"name": "n", "version": "1"},
+            "instructions": "Be kind.",
+        },
+    )
+
+
+def test_what_is_not_said_is_not_written() -> None:
+    response, _ = shaken({})
+    assert set(response.result) == {"protocolVersion", "capabilities", "serverInfo"}
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        None,
+        {},
+        {"protocolVersion": "2025-11-25", "capabilities": {}},
+        {"protocolVersion": 1, "capabilities": {}, "clientInfo": INFO},
+        {"protocolVersion": "2025-11-25", "capabilities": [], "clientInfo": INFO},
+        {"protocolVersion": "2025-11-25", "capabilities": {"streams": True}, "clientInfo": INFO},
+        {"protocolVersion": "2025-11-25", "capabilities": {"experimental": {MARKER: 1}}, "clientInfo": INFO},
+        {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": "me"},
+    ],
+)
+def test_a_handshake_that_can_not_be_read_settles_nothing(params: JSONObject | None) -> None:
+    with pytest.raises(RemoteProtocolError) as caught:
+        answer_initialize(Request("i", "initialize", params), IDENTITY, StreamsConfig())
+    assert caught.value.error_code == INVALID_PARAMS
+
+
+@pytest.mark.rule("R13")
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"capabilities": {"experimental": {MARKER: {"instance": "i", "keyTtl": 1}}}},
+        {"capabilities": {"experimental": 1}},
+        {"capabilities": {"tools": {1, 2}}},
+        {"capabilities": {"tools": float("nan")}},
+        {"server_info": {"name": object()}},
+        {"server_info": {"name": "\ud800"}},
+        {"instructions": "\ud800"},
+        {"instance": "\ud800"},
+    ],
+)
+def test_what_could_not_be_answered_to_a_client_is_refused_before_there_is_one(wrong: dict[str, object]) -> None:
+    with pytest.raises(LocalProtocolError):
+        ServerIdentity(**{"instance": "i", **wrong})  # type: ignore[arg-type]  # the point is that it is wrong
