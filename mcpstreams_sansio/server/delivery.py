@@ -102,9 +102,7 @@ def _after_turn(registry: Registry, stream: Stream) -> None:
         lifecycle.finish(registry, stream)
         return
     if not stream.resumable:
-        # Nothing can bring it back, so what was sent is of no further use (rule R2).
-        log.confirm(log.sent, registry.now)
-        room.drop_confirmed(registry, stream)
+        room.forget_sent(registry, stream)
     production.resume_application(registry, stream)
 
 

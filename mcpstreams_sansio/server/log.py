@@ -116,6 +116,11 @@ class StreamLog:
         """Drop the oldest sent notifications until the log is no larger than `size`, or none is left."""
         self._drop_oldest(self.sent, size)
 
+    def forget_sent(self) -> None:
+        """Drop everything that was sent: nobody can ask for it again (rule R2)."""
+        self.confirmed = self.sent
+        self._drop_oldest(self.sent, 0)
+
     def _drop_oldest(self, through: int, size: int) -> None:
         excess = self.size - size
         victims = []

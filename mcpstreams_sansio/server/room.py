@@ -28,6 +28,13 @@ def drop_confirmed(registry: Registry, stream: Stream) -> None:
     registry.total_bytes += stream.log.size - before
 
 
+def forget_sent(registry: Registry, stream: Stream) -> None:
+    """Drop everything of a stream that was sent, since nothing can bring it back (rule R2)."""
+    before = stream.log.size
+    stream.log.forget_sent()
+    registry.total_bytes += stream.log.size - before
+
+
 def fits(registry: Registry, stream: Stream, size: int) -> bool:
     """Return whether a stream can take so many bytes more, after dropping what it may (rule R10)."""
     limit = registry.config.max_stream_bytes - size

@@ -1,0 +1,112 @@
+"""One stream's log: numbers, watermarks, and what may be forgotten (rules R1, R5, R7, R10)."""
+
+from __future__ import annotations
+
+import pytest
+
+from mcpstreams_sansio.server.log import StreamLog
+from mcpstreams_sansio.server.records import EntryKind
+
+KINDS = {
+    "c": EntryKind.CREATE,
+    "n": EntryKind.NOTIFICATION,
+    "a": EntryKind.ASK,
+    "r": EntryKind.RESPONSE,
+    "e": EntryKind.END,
+}
+SIZE = 10
+"""Bytes of each entry."""
+
+
+def log_of(kinds: str, sent: int = 0) -> StreamLog:
+    """Return a log with one durable entry for each letter, of which some were sent."""
+    log = StreamLog()
+    for kind in kinds:
+        log.append(KINDS[kind], b"x" * SIZE)
+    log.durable = log.produced
+    for sequence in range(1, sent + 1):
+        log.mark_sent(sequence)
+    return log
+
+
+def kept(log: StreamLog) -> list[int]:
+    return [sequence for sequence in range(1, log.produced + 1) if log.entry(sequence) is not None]
+
+
+# ------------------------------------------------------------------------------------------------ numbers, watermarks
+
+
+@pytest.mark.rule("R1")
+def test_entries_count_from_one() -> None:
+    log = StreamLog()
+    assert [log.append(EntryKind.NOTIFICATION, b"").sequence for _ in range(3)] == [1, 2, 3]
+
+
+@pytest.mark.rule("R1", "R9")
+def test_what_follows_a_position_is_the_next_durable_entry() -> None:
+    log = log_of("nnn")
+    log.append(EntryKind.NOTIFICATION, b"")
+    following = [log.next_after(position) for position in range(5)]
+    assert [entry and entry.sequence for entry in following] == [1, 2, 3, None, None]
+
+
+@pytest.mark.rule("R5", "Q5a")
+def test_sending_confirms_nothing_and_confirming_says_that_it_was_sent() -> None:
+    log = log_of("nnnn", sent=2)
+    assert (log.confirmed, log.sent) == (0, 2)
+    log.mark_sent(1)
+    assert log.sent == 2
+    assert log.confirm(3, now=0)
+    assert (log.confirmed, log.sent) == (3, 3)
+
+
+@pytest.mark.rule("R6")
+def test_confirming_is_monotonic_and_idempotent() -> None:
+    log = log_of("nnnn", sent=4)
+    assert [log.confirm(through, now=0) for through in (2, 2, 1, 3)] == [True, False, False, True]
+    assert log.confirmed == 3
+
+
+# --------------------------------------------------------------------------------------------- what may be forgotten
+
+
+@pytest.mark.rule("R3")
+def test_create_is_dropped_as_soon_as_it_is_confirmed_since_it_holds_the_token() -> None:
+    log = log_of("cnn", sent=3)
+    log.confirm(1, now=0)
+    assert kept(log) == [2, 3]
+    assert log.size == 2 * SIZE
+
+
+@pytest.mark.rule("R5")
+def test_what_is_confirmed_may_be_dropped_whatever_it_is() -> None:
+    log = log_of("carnn", sent=4)
+    log.confirm(3, now=0)
+    log.drop_confirmed(5)
+    assert kept(log) == [4, 5]
+
+
+@pytest.mark.rule("R7", "R10")
+def test_of_what_was_sent_only_notifications_may_be_dropped_the_oldest_first() -> None:
+    log = log_of("cannrn", sent=5)
+    log.drop_sent(5 * SIZE)
+    assert kept(log) == [1, 2, 4, 5, 6]
+    log.drop_sent(0)
+    assert kept(log) == [1, 2, 5, 6]
+    assert log.first_available == 5
+
+
+@pytest.mark.rule("R10")
+def test_what_was_not_sent_is_never_dropped() -> None:
+    log = log_of("nnn")
+    log.drop_sent(0)
+    log.drop_confirmed(3)
+    assert kept(log) == [1, 2, 3]
+
+
+@pytest.mark.rule("R2")
+def test_of_a_stream_that_nothing_brings_back_all_that_was_sent_is_dropped() -> None:
+    log = log_of("canr", sent=3)
+    log.forget_sent()
+    assert kept(log) == [4]
+    assert (log.confirmed, log.size) == (3, SIZE)
