@@ -191,12 +191,14 @@ def leave(registry: Registry, stream: Stream) -> None:
 
 def finish(registry: Registry, stream: Stream) -> None:
     """Act on the last entry having been put into a write: the attachment has done its work (rule R15)."""
-    stream.step(StreamSignal.FINISH)
-    attachments.end(registry, stream, Ending.FINISHED)
     if stream.resumable:
+        stream.step(StreamSignal.FINISH)
+        attachments.end(registry, stream, Ending.FINISHED)
         attachments.await_client(registry, stream)
-    else:
-        close(registry, stream, Reason.FINISHED, None)
+        return
+    stream.step(StreamSignal.FINAL_FINISH)
+    attachments.end(registry, stream, Ending.FINISHED)
+    close(registry, stream, Reason.FINISHED, None)
 
 
 def finish_as_json(registry: Registry, stream: Stream) -> None:

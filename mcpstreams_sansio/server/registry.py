@@ -21,6 +21,7 @@ from mcpstreams_sansio.server.inputs import Scope
 from mcpstreams_sansio.server.keys import Keys
 from mcpstreams_sansio.server.outbox import Connection
 from mcpstreams_sansio.server.stream import Owner, Stream, encode_entry, owner_of
+from mcpstreams_sansio.server.table import StreamState
 from mcpstreams_sansio.wire.jsonrpc import Message
 from mcpstreams_sansio.wire.refusals import Reason
 
@@ -140,6 +141,7 @@ class Registry:
 
     def bury(self, stream: Stream) -> None:
         """Free what a gone stream holds; remember its reason for a while, if anybody can ask for it (rule Q7d)."""
+        assert stream.state is StreamState.GONE, "only what is gone is buried"
         self.alive -= 1
         owner = stream.owner
         self.quotas[owner] -= 1
