@@ -309,9 +309,9 @@ def test_every_request_of_one_chunk_gets_a_stream_and_a_token_of_its_own() -> No
 def test_who_guesses_tokens_is_dropped_and_nothing_more_of_it_counts(framing: Framing) -> None:
     one = Serving(Server(ServerConfig(identity=IDENTITY, streams=StreamsConfig(max_wrong_tokens=3))))
     seen = one.greet(STREAMS, framing=framing)
-    guesses = [Request(n, "stream/poll", {"streamId": "s", "resumeToken": f"guess {n}"}) for n in range(4)]
-    one.send(seen, *guesses)
-    one.send(seen, Request(9, "tools/call"))
+    for n in range(3):
+        one.send(seen, Request(n, "stream/poll", {"streamId": "s", "resumeToken": f"guess {n}"}))
+    one.send(seen, Request(3, "stream/resume", {"streamId": "s", "resumeToken": "guess 3"}), Request(4, "tools/call"))
     assert told(seen.messages) == [(n, INVALID_PARAMS) for n in range(3)]
     assert seen.over == DropConnection(seen.connection_id, DropReason.GUESSING)
     assert one.calls == []
