@@ -107,15 +107,21 @@ def _after_turn(registry: Registry, stream: Stream) -> None:
 
 
 def keep_alive(registry: Registry, path: Connection) -> None:
-    """Say something on a connection that delivers and has been silent (rules R15, R2 of the cases)."""
-    if registry.config.keepalive is None or not path.attached:
+    """Say something on a connection that delivers and has been silent (rules R15, R2 of the cases).
+
+    Nothing is said where nothing can be written now: behind an outstanding write it would only queue up, and an
+    exchange that is undecided may become one JSON message.
+    """
+    interval = registry.config.keepalive
+    if interval is None or not path.attached:
         return
-    silent_for = 0.0 if path.in_flight else min(registry.now - path.last_write, registry.config.keepalive)
-    if silent_for >= registry.config.keepalive:
+    silent_since = path.last_write if path.idle else registry.now
+    # The sum, as it is made for the deadline: a difference may be less than the interval by rounding.
+    if silent_since + interval <= registry.now:
         if path.framing is Framing.HTTP:
             path.keep_alive()
         else:
             path.reply(path.next_ping())
         registry.touch(path.connection_id)
-        silent_for = 0.0
-    registry.set_timer((ConnectionTimer.KEEPALIVE, path.connection_id), registry.config.keepalive - silent_for)
+        silent_since = registry.now
+    registry.deadlines.set((ConnectionTimer.KEEPALIVE, path.connection_id), silent_since + interval)

@@ -10,6 +10,7 @@ A notification that was sent, and whatever is confirmed, may be dropped to make 
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Self, final
 
 import attrs
@@ -40,7 +41,7 @@ class StreamLog:
     first_available: int = 1
     size: int = 0
     """Bytes of the entries that are kept."""
-    _confirmations: list[tuple[float, int]] = attrs.field(factory=list)
+    _confirmations: deque[tuple[float, int]] = attrs.field(factory=deque)
     """When which position was confirmed, oldest first: what the redelivery window counts from (rule R5)."""
 
     def append(self, kind: EntryKind, payload: bytes) -> Entry:
@@ -101,11 +102,12 @@ class StreamLog:
         """Drop what is confirmed up to a position."""
         self._drop_oldest(min(through, self.confirmed), 0)
 
-    def drop_aged(self, until: float) -> None:
-        """Drop what was confirmed at `until` or before: its redelivery window is over (rule R5)."""
+    def drop_aged(self, window: float, now: float) -> None:
+        """Drop what was confirmed `window` seconds ago or earlier (rule R5)."""
         through = 0
-        while self._confirmations and self._confirmations[0][0] <= until:
-            through = self._confirmations.pop(0)[1]
+        # The sum, as `room.drop_aged` makes it for the deadline: a difference may be less than the window by rounding.
+        while self._confirmations and self._confirmations[0][0] + window <= now:
+            through = self._confirmations.popleft()[1]
         self.drop_confirmed(through)
 
     def first_confirmation(self) -> float | None:

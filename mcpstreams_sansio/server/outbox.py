@@ -67,12 +67,12 @@ class Connection:
     principal: Principal | None
     primes: bool
     phase: Phase
+    last_write: float
+    """When the last `Write` began; before the first, when the connection was opened."""
     body: BodyPolicy = BodyPolicy.NEVER
     """When the answer to its request becomes an event stream; for HTTP."""
     in_flight: int = 0
     """Bytes of the outstanding `Write`; 0 when there is none."""
-    last_write: float = 0.0
-    """When the last `Write` began."""
     attached: dict[StreamId, None] = attrs.field(factory=dict)
     """The streams it delivers."""
     _ready: dict[StreamId, None] = attrs.field(factory=dict)

@@ -23,6 +23,7 @@ def open_connection(registry: Registry, event: ConnectionOpened) -> None:
         event.principal,
         event.primes,
         Phase.UNDECIDED if event.framing is Framing.HTTP else Phase.OPEN,
+        registry.now,
     )
 
 

@@ -14,7 +14,7 @@ every stream, then costs a bounded amount for each byte."""
 def drop_aged(registry: Registry, stream: Stream) -> None:
     """Drop what left its redelivery window; wake up again for the rest (rule R5)."""
     before = stream.log.size
-    stream.log.drop_aged(registry.now - registry.config.redelivery_window)
+    stream.log.drop_aged(registry.config.redelivery_window, registry.now)
     registry.total_bytes += stream.log.size - before
     oldest = stream.log.first_confirmation()
     if oldest is not None:
