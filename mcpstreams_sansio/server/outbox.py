@@ -16,7 +16,7 @@ import attrs
 from mcpstreams_sansio.connections import Framing
 from mcpstreams_sansio.framing.event_ids import event_id
 from mcpstreams_sansio.framing.lines import encode_line
-from mcpstreams_sansio.framing.sse import SSEEvent, encode_comment, encode_event
+from mcpstreams_sansio.framing.sse import SSEEvent, encode_comment, encode_event, encode_payload
 from mcpstreams_sansio.ids import ConnectionId, Principal, StreamId
 from mcpstreams_sansio.server.inputs import BodyPolicy, Scope
 from mcpstreams_sansio.server.log import Entry
@@ -210,7 +210,7 @@ class Connection:
             case Framing.MESSAGES:
                 return payload
             case Framing.HTTP:
-                return encode_event(SSEEvent(payload.decode("utf-8"), id=identifier))
+                return encode_payload(payload, identifier)
 
     def fork(self) -> Self:
         """Return an independent copy."""
