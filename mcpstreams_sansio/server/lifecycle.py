@@ -8,7 +8,7 @@ from mcpstreams_sansio.connections import Framing
 from mcpstreams_sansio.ids import Digest, Secret
 from mcpstreams_sansio.server import attachments, production, room
 from mcpstreams_sansio.server.attachments import Ending
-from mcpstreams_sansio.server.effects import AskFailed, AskFailure, CancelCall, CancelReason, StartCall, StreamGone
+from mcpstreams_sansio.server.effects import CancelCall, CancelReason, StartCall, StreamGone
 from mcpstreams_sansio.server.inputs import BodyPolicy, CallReceived, OpenStream, StreamKind
 from mcpstreams_sansio.server.keys import KeyEntry
 from mcpstreams_sansio.server.outbox import Connection
@@ -281,10 +281,7 @@ def close(registry: Registry, stream: Stream, reason: Reason, stop: CancelReason
     stream.reason = reason
     if stream.attachment is not None:
         _say_goodbye(registry, stream)
-    for ask_id in stream.asks:
-        registry.effects.append(AskFailed(stream.stream_id, ask_id, AskFailure.STREAM_GONE))
-        registry.drop_ask(ask_id)
-    stream.asks.clear()
+    production.close_asks(registry, stream)
     if stream.handler in (Handler.RUNNING, Handler.HELD) and stop is not None:
         registry.effects.append(CancelCall(stream.stream_id, stop))
     stream.handler = Handler.DONE

@@ -74,6 +74,14 @@ def withdraw(registry: Registry, stream: Stream, ask_id: str) -> None:
     _add(registry, stream, EntryKind.NOTIFICATION, Notification(CANCELLED, {"requestId": ask_id}), None)
 
 
+def close_asks(registry: Registry, stream: Stream) -> None:
+    """Expect no answer to any question of a stream any more, and tell the application (rule R24)."""
+    for ask_id in stream.asks:
+        registry.effects.append(AskFailed(stream.stream_id, ask_id, AskFailure.STREAM_GONE))
+        registry.drop_ask(ask_id)
+    stream.asks.clear()
+
+
 def respond(registry: Registry, event: Respond) -> None:
     """Log the response and, right behind it, `end` (rules P35, P36, Q3d)."""
     stream = _open(registry, event.stream_id, StreamSignal.RESPONSE)
@@ -101,6 +109,8 @@ def find_open(registry: Registry, stream_id: StreamId) -> Stream | None:
 def _add(registry: Registry, stream: Stream, kind: EntryKind, message: Message, ask_id: str | None) -> None:
     payload = registry.encoded(stream, message)
     if not room.fits(registry, stream, len(payload)):
+        if ask_id is not None:
+            registry.effects.append(AskFailed(stream.stream_id, ask_id, AskFailure.STREAM_GONE))
         fail(registry, stream)
         return
     sequence = append(registry, stream, kind, payload, ask_id)
@@ -159,9 +169,7 @@ def fail(registry: Registry, stream: Stream) -> None:
 
 
 def _complete(registry: Registry, stream: Stream, outcome: Response | ErrorResponse) -> None:
-    for ask_id in stream.asks:
-        registry.drop_ask(ask_id)
-    stream.asks.clear()
+    close_asks(registry, stream)
     payload = registry.encoded(stream, outcome)
     if stream.reason is None and not room.fits(registry, stream, len(payload)):
         fail(registry, stream)

@@ -202,10 +202,11 @@ class Registry:
         return named is not None and named is not by_other_than and not named.complete
 
     def encoded(self, stream: Stream, message: Message) -> bytes:
-        """Return the bytes of a stream's next entry (rule R4), made before anything changed if there was time to."""
+        """Return the bytes of a stream's next entry (rule R4): those made before anything changed, once."""
         sequence = stream.log.produced + 1
-        if self.prepared is not None and self.prepared[:2] == (stream.stream_id, sequence):
-            return self.prepared[2]
+        prepared, self.prepared = self.prepared, None
+        if prepared is not None and prepared[:2] == (stream.stream_id, sequence):
+            return prepared[2]
         return encode_entry(stream, message, sequence)
 
     def unbind(self, stream: Stream) -> None:

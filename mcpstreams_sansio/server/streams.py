@@ -93,9 +93,10 @@ class ServerStreams:
         registry = self._registry
         if now < registry.now:
             raise LocalProtocolError("time must not go back")
-        registry.prepared = check(registry, event)
+        prepared = check(registry, event)
         registry.now = now
         clock.run(registry)
+        registry.prepared = prepared
         _APPLY[type(event)](registry, event)  # type: ignore[arg-type]  # a test pairs each type with its function
         if room.needed(registry):
             for stream in room.make(registry):
