@@ -23,9 +23,12 @@ from mcpstreams_sansio.connections import (
     Write,
     Written,
 )
+from mcpstreams_sansio.framing.event_ids import parse_event_id
 from mcpstreams_sansio.framing.sse import SSEDecoder, SSEEvent
+from mcpstreams_sansio.http.config import HTTPConfig
 from mcpstreams_sansio.http.messages import Headers, HTTPRequest, RequestReceived, SendHead
 from mcpstreams_sansio.ids import ConnectionId, Entropy, Principal, StreamId
+from mcpstreams_sansio.server.config import StreamsConfig
 from mcpstreams_sansio.server.effects import StartCall, WriteLog
 from mcpstreams_sansio.server.identity import ServerIdentity
 from mcpstreams_sansio.server.inputs import LogWritten, Respond, SendMessage
@@ -146,6 +149,42 @@ class Seen:
         """`data.reason` of the one message, which is an error."""
         assert isinstance(self.refusal.data, dict)
         return self.refusal.data["reason"]
+
+    @property
+    def told(self) -> list[str | int | None]:
+        """Of each message the method, of a response the id."""
+        return [
+            message.method if isinstance(message, Request | Notification) else message.id for message in self.messages
+        ]
+
+    @property
+    def created(self) -> JSONObject:
+        """What `create` says: the first message of an exchange that announces a stream."""
+        create = self.messages[0]
+        assert isinstance(create, Notification)
+        assert create.method == "notifications/stream/create"
+        assert create.params is not None
+        stream = create.params["stream"]
+        assert isinstance(stream, dict)
+        return stream
+
+    @property
+    def ref(self) -> JSONObject:
+        """The params with which the announced stream is resumed or polled."""
+        return {name: self.created[name] for name in ("streamId", "resumeToken")}
+
+    @property
+    def cursors(self) -> list[int]:
+        """Where a client stands after each event that moves its cursor."""
+        standing = dict.fromkeys(event.id for event in self.events if event.id)
+        return [parse_event_id(cursor)[1] for cursor in standing]
+
+    @property
+    def cursor(self) -> bytes:
+        """The header with which a client comes back that has seen every event."""
+        last = self.events[-1].id
+        assert last is not None
+        return last.encode()
 
     def take(self) -> list[Message]:
         """Return the messages that were written since the last time."""
@@ -374,3 +413,9 @@ class Serving:
         assert len(server._http.sessions) == sessions
         assert all(not session.exchanges for session in server._http.sessions._sessions.values())
         assert [seen for seen in self.seen.values() if seen.over is None and seen.connection_id not in still] == []
+
+
+def serving(http: HTTPConfig | None = None, streams: StreamsConfig | None = None) -> Serving:
+    """Return a server with these limits and times."""
+    config = ServerConfig(identity=IDENTITY, http=http or HTTPConfig(), streams=streams or StreamsConfig())
+    return Serving(Server(config))

@@ -25,19 +25,13 @@ from mcpstreams_sansio.server.inputs import Drain, LogFailed, LogWritten, Respon
 from mcpstreams_sansio.server.machine import PeerConnected, Server, ServerConfig, ServerInput
 from mcpstreams_sansio.wire.jsonrpc import JSONObject, Notification, Request, Response
 from mcpstreams_sansio.wire.refusals import Reason
-from tests.sansio.serving import IDENTITY, MARKED, STREAMS, Seen, Serving, initialize
+from tests.sansio.serving import IDENTITY, MARKED, STREAMS, Seen, Serving, initialize, serving
 
 CALL = Request(1, "tools/call", {"name": "work"})
 LIST = Request(1, "resources/list")
 SEED = Entropy(b"a seed that no other input has")
 NEVER = ConnectionId(1_000)
 """A connection that never was."""
-
-
-def serving(http: HTTPConfig | None = None, streams: StreamsConfig | None = None) -> Serving:
-    return Serving(
-        Server(ServerConfig(identity=IDENTITY, http=http or HTTPConfig(), streams=streams or StreamsConfig()))
-    )
 
 
 # -------------------------------------------------------------------------------------------------------- one machine
