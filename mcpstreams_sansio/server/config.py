@@ -103,3 +103,8 @@ class StreamsConfig:
     """Pause asked of an HTTP client whose stream another one took over (rule R14)."""
     retry_ms: int = attrs.field(default=1_000, validator=_at_least_one)
     """Pause asked of an HTTP client whose stream was released (rule H16)."""
+
+    @property
+    def window_bytes(self) -> int:
+        """The same as `window`, in bytes: half of what a stream may hold, so that a slow reader fails no stream."""
+        return max(1, self.max_stream_bytes // 2)

@@ -113,7 +113,7 @@ def _decide(registry: Registry, path: Connection, body: BodyPolicy) -> None:
 
 
 def _create(registry: Registry, stream: Stream, token: Secret) -> bytes:
-    window = Window(registry.config.window, registry.config.max_stream_bytes // 2)
+    window = Window(registry.config.window, registry.config.window_bytes)
     create = StreamCreate(
         stream.stream_id,
         token,

@@ -41,6 +41,10 @@ class StreamLog:
     first_available: int = 1
     size: int = 0
     """Bytes of the entries that are kept."""
+    unsent_size: int = 0
+    """Bytes of those of them that were not sent."""
+    unconfirmed_size: int = 0
+    """Bytes of those of them that are not confirmed."""
     _confirmations: deque[tuple[float, int]] = attrs.field(factory=deque)
     """When which position was confirmed, oldest first: what the redelivery window counts from (rule R5)."""
 
@@ -50,6 +54,8 @@ class StreamLog:
         entry = Entry(self.produced, kind, payload)
         self._entries[self.produced] = entry
         self.size += len(payload)
+        self.unsent_size += len(payload)
+        self.unconfirmed_size += len(payload)
         return entry
 
     def entry(self, sequence: int) -> Entry | None:
@@ -65,7 +71,8 @@ class StreamLog:
         return None
 
     def mark_sent(self, sequence: int) -> None:
-        """Note that an entry was put into a write: sent, never confirmed (rules R5, Q5a)."""
+        """Note that everything up to an entry was put into a write: sent, never confirmed (rules R5, Q5a)."""
+        self.unsent_size -= self._size_of(self.sent, sequence)
         self.sent = max(self.sent, sequence)
 
     def confirm(self, through: int, now: float) -> bool:
@@ -75,8 +82,9 @@ class StreamLog:
         """
         if through <= self.confirmed:
             return False
+        self.mark_sent(through)
+        self.unconfirmed_size -= self._size_of(self.confirmed, through)
         self.confirmed = through
-        self.sent = max(self.sent, through)
         self._confirmations.append((now, through))
         first = self._entries.get(1)
         if first is not None and first.kind is EntryKind.CREATE:
@@ -120,6 +128,7 @@ class StreamLog:
 
     def forget_sent(self) -> None:
         """Drop everything that was sent: nobody can ask for it again (rule R2)."""
+        self.unconfirmed_size -= self._size_of(self.confirmed, self.sent)
         self.confirmed = self.sent
         self._drop_oldest(self.sent, 0)
 
@@ -138,26 +147,23 @@ class StreamLog:
     def _drop(self, entry: Entry) -> None:
         del self._entries[entry.sequence]
         self.size -= len(entry.payload)
+        if entry.sequence > self.confirmed:
+            self.unconfirmed_size -= len(entry.payload)
         self.first_available = max(self.first_available, entry.sequence + 1)
 
     def clear(self) -> None:
         """Drop every entry; the numbers stay."""
         self._entries.clear()
         self._confirmations.clear()
-        self.size = 0
+        self.size = self.unsent_size = self.unconfirmed_size = 0
+
+    def _size_of(self, after: int, through: int) -> int:
+        entries = (self._entries.get(sequence) for sequence in range(after + 1, through + 1))
+        return sum(len(entry.payload) for entry in entries if entry is not None)
 
     def fork(self) -> Self:
         """Return an independent copy that shares the entries themselves."""
-        return type(self)(
-            self._entries.copy(),
-            self.produced,
-            self.durable,
-            self.sent,
-            self.confirmed,
-            self.first_available,
-            self.size,
-            self._confirmations.copy(),
-        )
+        return attrs.evolve(self, entries=self._entries.copy(), confirmations=self._confirmations.copy())
 
     def snapshot(self, now: float) -> tuple[object, ...]:
         """Return a hashable value, equal for logs that will behave alike. The token in `create` stays out (rule R3)."""

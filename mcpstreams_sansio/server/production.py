@@ -148,7 +148,7 @@ def make_durable(registry: Registry, entries: EntriesDurable) -> None:
 
 def over_limit(registry: Registry, stream: Stream) -> bool:
     """Return whether a stream holds as much as its application may produce ahead (rules R6, R7, R10)."""
-    return stream.unfinished >= registry.config.window or stream.log.size >= registry.config.max_stream_bytes // 2
+    return stream.ahead >= registry.config.window or stream.ahead_size >= registry.config.window_bytes
 
 
 def resume_application(registry: Registry, stream: Stream) -> None:

@@ -137,9 +137,19 @@ class Stream:
         return self.state in (StreamState.DRAINING, StreamState.COMPLETED)
 
     @property
-    def unfinished(self) -> int:
+    def acknowledges(self) -> bool:
+        """Whether its client says what it has (rule R6)."""
+        return self.tags is Tags.SEQUENCE
+
+    @property
+    def ahead(self) -> int:
         """How many entries count against the window (rules R6, R7)."""
-        return self.log.produced - (self.log.confirmed if self.peer.marker else self.log.sent)
+        return self.log.produced - (self.log.confirmed if self.acknowledges else self.log.sent)
+
+    @property
+    def ahead_size(self) -> int:
+        """How many bytes do: what is kept beyond that is only kept while there is room (rules R5, R7)."""
+        return self.log.unconfirmed_size if self.acknowledges else self.log.unsent_size
 
     def supersedes(self, instance: str, number: int) -> bool:
         """Return whether an attempt comes later than every one that its instance made before (rule R14)."""

@@ -44,6 +44,8 @@ def check_log(registry: Registry, stream: Stream) -> None:
     assert set(range(log.sent + 1, log.produced + 1)) <= kept, "what was not sent is never dropped (R10)"
     sizes = {sequence: len(entry.payload) for sequence in kept if (entry := log.entry(sequence))}
     assert log.size == sum(sizes.values())
+    assert log.unsent_size == sum(size for sequence, size in sizes.items() if sequence > log.sent)
+    assert log.unconfirmed_size == sum(size for sequence, size in sizes.items() if sequence > log.confirmed)
     if not stream.resumable:
         assert min(kept, default=log.sent + 1) > log.sent, "what was sent is of no further use (R2)"
 

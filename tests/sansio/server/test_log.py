@@ -110,3 +110,31 @@ def test_of_a_stream_that_nothing_brings_back_all_that_was_sent_is_dropped() -> 
     log.forget_sent()
     assert kept(log) == [4]
     assert (log.confirmed, log.size) == (3, SIZE)
+
+
+# -------------------------------------------------------------------------------------------------------------- sizes
+
+
+@pytest.mark.rule("R6", "R7")
+def test_a_log_knows_how_much_of_it_is_unsent_and_unconfirmed() -> None:
+    log = log_of("cnnnnn", sent=4)
+    assert (log.size, log.unsent_size, log.unconfirmed_size) == (60, 20, 60)
+    log.confirm(2, now=0)
+    assert (log.size, log.unsent_size, log.unconfirmed_size) == (50, 20, 40)
+    log.drop_sent(30)
+    assert (kept(log), log.size, log.unconfirmed_size) == ([4, 5, 6], 30, 30)
+    log.confirm(5, now=0)
+    assert (log.size, log.unsent_size, log.unconfirmed_size) == (30, 10, 10)
+    log.clear()
+    assert (log.size, log.unsent_size, log.unconfirmed_size) == (0, 0, 0)
+
+
+def test_a_fork_is_another_log_with_the_same_entries() -> None:
+    log = log_of("cnn", sent=2)
+    log.confirm(1, now=0)
+    fork = log.fork()
+    assert fork.snapshot(0) == log.snapshot(0)
+    log.confirm(2, now=0)
+    log.drop_confirmed(2)
+    assert (kept(log), kept(fork)) == ([3], [2, 3])
+    assert fork.first_confirmation() == 0

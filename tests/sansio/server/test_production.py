@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from mcpstreams_sansio.server.config import StreamsConfig
-from tests.sansio.server.conversation import Conversation
+from mcpstreams_sansio.server.inputs import StreamKind
+from mcpstreams_sansio.wire.meta import read_window
+from tests.sansio.server.conversation import MARKER, Conversation
 
 # ------------------------------------------------------------------------------------------------- messages, in order
 
@@ -56,6 +58,82 @@ def test_a_question_that_a_stream_can_not_hold_gets_no_answer() -> None:
     talk.ask("q1", method="sampling/createMessage" + "x" * 1_000)
     assert line.heard() == ["create", "error 7 log_full", "end"]
     assert talk.application() == ["start s1", "failed q1: stream gone", "cancel s1: log full"]
+
+
+# ------------------------------------------------------------------------------------------------------ back-pressure
+
+NARROW = StreamsConfig(window=3)
+
+
+@pytest.mark.rule("R7", "R10")
+def test_the_application_waits_while_more_than_the_window_is_unsent() -> None:
+    talk = Conversation(NARROW)
+    line = talk.connect()
+    line.reads = False
+    line.call()
+    talk.say(1, 2)
+    assert talk.application() == ["start s1"]
+    talk.say(3)
+    assert talk.application() == ["hold s1"]
+    line.take()
+    assert talk.application() == ["more s1"]
+
+
+@pytest.mark.rule("R6", "R10")
+def test_a_client_that_acknowledges_counts_what_it_has_not_acknowledged() -> None:
+    talk = Conversation(NARROW)
+    line = talk.connect()
+    line.call(peer=MARKER)
+    talk.say(1, 2)
+    assert talk.application() == ["start s1", "hold s1"]
+    line.ack(1)
+    assert talk.application() == ["more s1"]
+
+
+@pytest.mark.rule("R7")
+def test_what_was_sent_and_is_only_kept_never_makes_an_application_wait_for_ever() -> None:
+    talk = Conversation(StreamsConfig(max_stream_bytes=4_000, keep_bytes=500))
+    line = talk.connect()
+    line.call()
+    for number in range(100):
+        talk.say(number, size=100)
+    assert talk.application() == ["start s1"]
+    assert len(line.heard()) == 101
+
+
+@pytest.mark.rule("R5", "R6")
+def test_what_is_confirmed_and_only_kept_never_makes_an_application_wait_for_ever() -> None:
+    talk = Conversation(StreamsConfig(max_stream_bytes=4_000, redelivery_window=1_000))
+    line = talk.connect()
+    line.call(peer=MARKER)
+    for number in range(100):
+        talk.say(number, size=100)
+        line.ack(number + 2)
+    assert talk.application() == ["start s1"]
+    assert len(line.heard()) == 101
+
+
+@pytest.mark.rule("R6", "R10")
+def test_large_messages_fill_the_window_as_well_and_create_says_how_much_fits() -> None:
+    talk = Conversation(StreamsConfig(max_stream_bytes=2_000))
+    line = talk.connect()
+    line.call(peer=MARKER)
+    window = read_window(line.create.meta)
+    assert window is not None
+    assert (window.entries, window.bytes) == (1_024, 1_000)
+    talk.say(1, size=1_000)
+    assert talk.application() == ["start s1", "hold s1"]
+    line.ack(2)
+    assert talk.application() == ["more s1"]
+
+
+@pytest.mark.rule("R2", "R6")
+def test_a_silent_stream_is_not_acknowledged_whoever_its_client_is() -> None:
+    talk = Conversation(NARROW)
+    exchange = talk.exchange()
+    exchange.call(peer=MARKER, kind=StreamKind.SILENT)
+    talk.say(1, 2, 3, 4, 5)
+    assert talk.application() == ["start s1"]
 
 
 # ---------------------------------------------------------------------------------------------------------- questions
