@@ -10,6 +10,7 @@ A notification that was sent, and whatever is confirmed, may be dropped to make 
 
 from __future__ import annotations
 
+import itertools
 from collections import deque
 from typing import Self, final
 
@@ -89,6 +90,7 @@ class StreamLog:
         first = self._entries.get(1)
         if first is not None and first.kind is EntryKind.CREATE:
             self._drop(first)
+        self._forget_confirmations()
         return True
 
     def restore_create(self, payload: bytes) -> None:
@@ -103,7 +105,9 @@ class StreamLog:
         """Return how many entries above a position were dropped: 0 means that the position can be served."""
         if position + 1 >= self.first_available:
             return 0
-        kept = sum(1 for sequence in range(position + 1, self.first_available) if sequence in self._entries)
+        # Few are kept below the first available one, and they come first.
+        old = itertools.takewhile(lambda sequence: sequence < self.first_available, self._entries)
+        kept = sum(1 for sequence in old if sequence > position)
         return self.first_available - 1 - position - kept
 
     def drop_confirmed(self, through: int) -> None:
@@ -143,6 +147,7 @@ class StreamLog:
                 excess -= len(entry.payload)
         for entry in victims:
             self._drop(entry)
+        self._forget_confirmations()
 
     def _drop(self, entry: Entry) -> None:
         del self._entries[entry.sequence]
@@ -150,6 +155,12 @@ class StreamLog:
         if entry.sequence > self.confirmed:
             self.unconfirmed_size -= len(entry.payload)
         self.first_available = max(self.first_available, entry.sequence + 1)
+
+    def _forget_confirmations(self) -> None:
+        """Forget when entries were confirmed that are no longer there: a quick client confirms each by itself."""
+        oldest = next(iter(self._entries), self.produced + 1)
+        while self._confirmations and self._confirmations[0][1] < oldest:
+            self._confirmations.popleft()
 
     def clear(self) -> None:
         """Drop every entry; the numbers stay."""

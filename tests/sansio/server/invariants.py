@@ -46,6 +46,7 @@ def check_log(registry: Registry, stream: Stream) -> None:
     assert log.size == sum(sizes.values())
     assert log.unsent_size == sum(size for sequence, size in sizes.items() if sequence > log.sent)
     assert log.unconfirmed_size == sum(size for sequence, size in sizes.items() if sequence > log.confirmed)
+    assert len(log._confirmations) <= len(kept), "no more is remembered than is kept"
     if not stream.resumable:
         assert min(kept, default=log.sent + 1) > log.sent, "what was sent is of no further use (R2)"
 

@@ -112,6 +112,49 @@ def test_of_a_stream_that_nothing_brings_back_all_that_was_sent_is_dropped() -> 
     assert (log.confirmed, log.size) == (3, SIZE)
 
 
+@pytest.mark.rule("R5")
+def test_when_an_entry_was_confirmed_is_remembered_no_longer_than_the_entry() -> None:
+    log = log_of("cnnn", sent=4)
+    for through in (1, 2, 3):
+        log.confirm(through, now=through)
+    assert log.first_confirmation() == 2
+    log.drop_sent(SIZE)
+    assert kept(log) == [4]
+    assert log.first_confirmation() is None
+
+
+# ---------------------------------------------------------------------------------------------------- what was lost
+
+
+@pytest.mark.rule("Q5c", "R10")
+def test_a_position_can_be_served_if_nothing_above_it_was_dropped() -> None:
+    log = log_of("annann", sent=6)
+    log.drop_sent(3 * SIZE)
+    assert kept(log) == [1, 4, 6]
+    assert log.first_available == 6
+    assert [log.lost_after(position) for position in range(7)] == [3, 3, 2, 1, 1, 0, 0]
+
+
+@pytest.mark.rule("R3", "R21")
+def test_create_can_be_put_back_and_then_nothing_is_lost() -> None:
+    log = log_of("cnn", sent=3)
+    log.confirm(1, now=0)
+    assert log.lost_after(0) == 1
+    log.restore_create(b"again")
+    assert log.lost_after(0) == 0
+    assert kept(log) == [1, 2, 3]
+    assert log.next_after(0) == log.entry(1)
+
+
+@pytest.mark.rule("R3", "R10")
+def test_create_put_back_does_not_bring_the_others_back() -> None:
+    log = log_of("cnnn", sent=4)
+    log.confirm(3, now=0)
+    log.drop_confirmed(3)
+    log.restore_create(b"again")
+    assert (log.lost_after(0), log.first_available) == (2, 4)
+
+
 # -------------------------------------------------------------------------------------------------------------- sizes
 
 
@@ -131,10 +174,9 @@ def test_a_log_knows_how_much_of_it_is_unsent_and_unconfirmed() -> None:
 
 def test_a_fork_is_another_log_with_the_same_entries() -> None:
     log = log_of("cnn", sent=2)
-    log.confirm(1, now=0)
+    log.confirm(2, now=0)
     fork = log.fork()
     assert fork.snapshot(0) == log.snapshot(0)
-    log.confirm(2, now=0)
     log.drop_confirmed(2)
     assert (kept(log), kept(fork)) == ([3], [2, 3])
-    assert fork.first_confirmation() == 0
+    assert (log.first_confirmation(), fork.first_confirmation()) == (None, 0)
