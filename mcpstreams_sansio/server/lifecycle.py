@@ -296,7 +296,8 @@ def _say_goodbye(registry: Registry, stream: Stream) -> None:
     path = registry.connections[attachment_of(stream).connection_id]
     if path.framing is Framing.HTTP:
         attachments.open_events(registry, path)
-    if stream.announced:
+    # Nobody is told the end of what was never announced to anybody (rule P37).
+    if stream.announced and stream.log.sent:
         path.reply(end_payload(stream))
     attachments.end(registry, stream, Ending.FINISHED)
 
