@@ -8,7 +8,8 @@ from typing import TypeAlias, final
 import attrs
 
 from mcpstreams_sansio.client.inputs import SavedCall
-from mcpstreams_sansio.ids import CallId, ConnectionId
+from mcpstreams_sansio.ids import CallId, ConnectionId, RequestId
+from mcpstreams_sansio.wire.handshake import ServerHello
 from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, JSONObject, Message, Notification
 from mcpstreams_sansio.wire.refusals import Reason
 
@@ -43,6 +44,22 @@ class LeavePath:
 
 @final
 @attrs.frozen
+class PauseReading:
+    """Read nothing more of this exchange: the application has more than it takes (rule R23)."""
+
+    connection_id: ConnectionId
+
+
+@final
+@attrs.frozen
+class ResumeReading:
+    """Read on."""
+
+    connection_id: ConnectionId
+
+
+@final
+@attrs.frozen
 class ItemReceived:
     """A message of the call's stream, exactly once and in order."""
 
@@ -67,9 +84,11 @@ class GapFound:
 class AskReceived:
     """The server asks something inside the call; handed over once, whatever is sent again (rule R24)."""
 
-    call_id: CallId
-    ask_id: str | int
+    call_id: CallId | None
+    """None where it belongs to no call: a server without streams has asked on a connection that carries everything."""
+    ask_id: RequestId
     position: int
+    """Where it stands in the call; 0 outside of one. It need not be taken: unanswered, it comes again in any case."""
     method: str
     params: JSONObject | None = attrs.field(repr=False)
 
@@ -77,10 +96,10 @@ class AskReceived:
 @final
 @attrs.frozen
 class AskWithdrawn:
-    """The server no longer wants an answer to this question."""
+    """Nobody wants an answer to this question any more."""
 
-    call_id: CallId
-    ask_id: str | int
+    call_id: CallId | None
+    ask_id: RequestId
 
 
 @final
@@ -88,7 +107,7 @@ class AskWithdrawn:
 class CallResult:
     """The call was answered."""
 
-    result: JSONObject
+    result: JSONObject = attrs.field(repr=False)
 
 
 @final
@@ -120,7 +139,13 @@ class Doubt(enum.Enum):
     OUT_OF_BUDGET = "out of budget"
     """The server could not be reached within the budget of the call."""
     REFUSED = "refused"
-    """The server answers something that this client can not make sense of."""
+    """The server refuses what would bring the call back, and gives no reason that this client knows."""
+    UNREADABLE = "unreadable"
+    """The server's answer can not be read: too large, or of another type (cases G3, J8, J9)."""
+    CLIENT_FAILED = "client failed"
+    """This client can not talk to its server any more; the driver was told why."""
+    CLIENT_CLOSED = "client closed"
+    """This client was closed before the outcome came."""
 
 
 @final
@@ -131,13 +156,36 @@ class OutcomeUnknown:
     doubt: Doubt
 
 
+@enum.unique
+class NotRun(enum.Enum):
+    """Why it is certain that a call did not run."""
+
+    UNREACHED = "unreached"
+    """No server could be reached within the budget of the call."""
+    REFUSED = "refused"
+    """The server refused the request before it looked at the call."""
+    TOO_MANY_CALLS = "too many calls"
+    """`max_calls` of this client are open."""
+    CLIENT_FAILED = "client failed"
+    CLIENT_CLOSED = "client closed"
+
+
+@final
+@attrs.frozen
+class CallNotRun:
+    """It is certain that the call did not run: it may be made again."""
+
+    why: NotRun
+
+
 @final
 @attrs.frozen
 class CallCancelled:
     """The application cancelled the call."""
 
 
-Outcome: TypeAlias = CallResult | CallFailed | CallLost | OutcomeUnknown | CallCancelled
+Outcome: TypeAlias = CallResult | CallFailed | CallLost | OutcomeUnknown | CallNotRun | CallCancelled
+"""What becomes of a call: exactly one of these, always (case H2)."""
 
 
 @final
@@ -147,6 +195,7 @@ class CallFinished:
 
     call_id: CallId
     position: int
+    """What `TakeMessages.through` names once the application has all that came before it."""
     outcome: Outcome
 
 
@@ -194,13 +243,15 @@ class UnclaimedMessage:
     """A message that belongs to no call: a notification of the server itself, or an answer nobody waits for (Q3b)."""
 
     connection_id: ConnectionId
-    message: Message
+    message: Message = attrs.field(repr=False)
 
 
 ClientStreamsEffect: TypeAlias = (
     SendOnPath
     | ReadAgain
     | LeavePath
+    | PauseReading
+    | ResumeReading
     | ItemReceived
     | GapFound
     | AskReceived
@@ -211,3 +262,86 @@ ClientStreamsEffect: TypeAlias = (
     | DuplicateDropped
     | UnclaimedMessage
 )
+
+
+PathEffect: TypeAlias = SendOnPath | ReadAgain | LeavePath | PauseReading | ResumeReading
+"""Those of them that a front carries out; every other one is the application's, or an observer's."""
+
+
+@final
+@attrs.frozen
+class OpenConnection:
+    """Open a multiplexed connection under this id, then report `Connected` or `ConnectFailed`."""
+
+    connection_id: ConnectionId
+
+
+@final
+@attrs.frozen
+class ServerConnected:
+    """The handshake is done; also after each reconnection, since another server may answer then."""
+
+    server: ServerHello
+
+
+@final
+@attrs.frozen
+class ServerDisconnected:
+    """The connection, or the HTTP session, is gone. The client comes back by itself as soon as anything needs it."""
+
+
+@final
+@attrs.frozen
+class NotificationReceived:
+    """The server tells something that belongs to no call."""
+
+    method: str
+    params: JSONObject | None = attrs.field(repr=False)
+
+
+@final
+@attrs.frozen
+class NoticeDropped:
+    """A notification of the application was never sent: notifications are at most once (rule R25)."""
+
+    method: str
+
+
+@final
+@attrs.frozen
+class UnreadableReceived:
+    """The server sent something that is no message; what follows it is read all the same (case O4)."""
+
+    connection_id: ConnectionId
+    why: str
+    """What is wrong with it; no value of the server's is repeated."""
+
+
+@enum.unique
+class Failure(enum.Enum):
+    """Why a client can not talk to its server."""
+
+    UNAUTHORIZED = "unauthorized"
+    """401: credentials are missing or wrong (case I6)."""
+    UNSUPPORTED_VERSION = "unsupported version"
+    """The server insists on a revision that this client does not know."""
+    HANDSHAKE_REFUSED = "handshake refused"
+    """The server answers `initialize` with an error."""
+    NO_MCP = "no MCP"
+    """What answers does not speak this protocol."""
+    SESSION_LOST = "session lost"
+    """The server forgets each new session at once (case I2)."""
+
+
+@final
+@attrs.frozen
+class ClientFailed:
+    """The client can not talk to its server, and trying again would bring the same. Every call has its outcome."""
+
+    failure: Failure
+
+
+@final
+@attrs.frozen
+class ClientClosed:
+    """Closing is done: nothing more comes of this client."""

@@ -6,13 +6,15 @@ connection of a multiplexed transport, or one exchange of HTTP. Fronts turn byte
 
 from __future__ import annotations
 
+import enum
 from typing import TypeAlias, final
 
 import attrs
 
 from mcpstreams_sansio.connections import ConnectionLost, DeadlineReached
-from mcpstreams_sansio.ids import CallId, ConnectionId, Entropy, Secret, StreamId
+from mcpstreams_sansio.ids import CallId, ConnectionId, Entropy, RequestId, Secret, StreamId
 from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, JSONObject, Message, Response
+from mcpstreams_sansio.wire.marker import Window
 from mcpstreams_sansio.wire.streams import ResumeInterval
 
 
@@ -58,7 +60,9 @@ class MessageReceived:
     connection_id: ConnectionId
     message: Message = attrs.field(repr=False)
     event_id: str | None = None
-    """The SSE event id that came with it, where there was one: an opaque cursor."""
+    """The SSE event id that came with it, where there was one of its own: an opaque cursor."""
+    size: int = 0
+    """Bytes that it took on the wire: what `max_unread_bytes` and the server's window count."""
 
 
 @final
@@ -68,6 +72,7 @@ class PositionReceived:
 
     connection_id: ConnectionId
     event_id: str
+    """Empty where the server took its cursor back (case C7)."""
 
 
 @final
@@ -100,12 +105,48 @@ class PathRefused:
 
 @final
 @attrs.frozen
+class PathUnsent:
+    """What was sent on this exchange was certainly not taken: no server was reached, or it had lost the session."""
+
+    connection_id: ConnectionId
+
+
+@final
+@attrs.frozen
+class PathUnusable:
+    """The answer on this exchange can not be read, and would be no better a second time (cases G3, J8, J9)."""
+
+    connection_id: ConnectionId
+
+
+@enum.unique
+class GivenUp(enum.Enum):
+    """Why no server will be reached any more."""
+
+    FAILED = "failed"
+    """It can not be talked to; the driver is told why."""
+    CLOSED = "closed"
+    """The client was closed."""
+
+
+@final
+@attrs.frozen
+class LinkGivenUp:
+    """No server will be reached any more: every open call gets its outcome now (case H2)."""
+
+    why: GivenUp
+
+
+@final
+@attrs.frozen
 class MakeCall:
     """The application makes a call. Its outcome comes as exactly one `CallFinished`."""
 
     call_id: CallId
+    """Higher than that of every call before it: so one number tells an old id from a new one (rule R13)."""
     method: str
-    params: JSONObject | None
+    params: JSONObject | None = attrs.field(repr=False)
+    """As the application means them: keys of ours in `_meta` are refused (rule R4)."""
     entropy: Entropy
     """Source of the call's key, and of the jitter of its waits (rule Q7g)."""
 
@@ -126,8 +167,16 @@ class SavedCall:
     key: Secret | None = None
     instance: str | None = None
     """The server instance that knows the key."""
+    key_age: float = 0.0
+    """Seconds since the key was first sent; whoever keeps the call adds the time for which it was kept (R21.4)."""
     event_id: str | None = None
     """The SSE cursor of `taken`, where there is one."""
+    attempt: int = 0
+    """The number of its latest attempt; later ones of the same client are higher (rule R14)."""
+    sent: bool = True
+    """Its request may have reached the server."""
+    window: Window | None = None
+    """How much of the stream may be unacknowledged (rule R6)."""
 
 
 @final
@@ -136,6 +185,7 @@ class AttachCall:
     """Go on with a call that was detached here or saved elsewhere (rule R27)."""
 
     call_id: CallId
+    """A new one, as for `MakeCall`."""
     saved: SavedCall
     entropy: Entropy
 
@@ -171,9 +221,10 @@ class CancelCall:
 class AnswerAsk:
     """The application's answer to a question of the server (rule R24)."""
 
-    call_id: CallId
-    ask_id: str | int
-    answer: Response | ErrorResponse
+    call_id: CallId | None
+    """As the question named it."""
+    ask_id: RequestId
+    answer: Response | ErrorResponse = attrs.field(repr=False)
     """Its id must be the question's."""
 
 
@@ -185,7 +236,10 @@ ClientStreamsInput: TypeAlias = (
     | RetryReceived
     | PathAccepted
     | PathRefused
+    | PathUnsent
+    | PathUnusable
     | ConnectionLost
+    | LinkGivenUp
     | MakeCall
     | AttachCall
     | DetachCall
@@ -194,3 +248,43 @@ ClientStreamsInput: TypeAlias = (
     | AnswerAsk
     | DeadlineReached
 )
+
+
+@final
+@attrs.frozen
+class OpenClient:
+    """Connect now, although no call needs it yet; without it the client connects for its first call."""
+
+
+@final
+@attrs.frozen
+class CloseClient:
+    """Finish every open call and part from the server in good order; answered by `ClientClosed`."""
+
+
+@final
+@attrs.frozen
+class Notify:
+    """The application tells the server something, at most once (rule R25)."""
+
+    method: str
+    params: JSONObject | None = attrs.field(default=None, repr=False)
+
+
+@final
+@attrs.frozen
+class Connected:
+    """A multiplexed connection is open."""
+
+    connection_id: ConnectionId
+
+
+@final
+@attrs.frozen
+class ConnectFailed:
+    """No server was reached: neither anything sent on this connection nor a request of this exchange has arrived."""
+
+    connection_id: ConnectionId
+
+
+ApplicationInput: TypeAlias = MakeCall | AttachCall | DetachCall | TakeMessages | CancelCall | AnswerAsk

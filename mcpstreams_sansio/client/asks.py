@@ -1,0 +1,104 @@
+"""Questions of the server: handed to the application once, answered until the answer has certainly arrived.
+
+A question that comes again is told by its id: an answered one gets the same answer again, an open one nothing, and only
+an unknown one is handed over (rules Q4e, R24). Remembering is bounded; what is forgotten first is what was answered
+longest ago.
+
+Spec: rules Q4d, Q4e, R24; case T20.
+"""
+
+from __future__ import annotations
+
+from typing import Self, TypeAlias, final
+
+import attrs
+
+from mcpstreams_sansio.ids import ConnectionId, RequestId
+from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, Response
+
+Answer: TypeAlias = Response | ErrorResponse
+
+
+@final
+@attrs.frozen
+class Open:
+    """The application has it and has not answered."""
+
+
+@final
+@attrs.frozen
+class Outstanding:
+    """Answered; whether the answer has arrived is not known."""
+
+    answer: Answer = attrs.field(repr=False)
+    path: ConnectionId | None = None
+    """Where it is on its way; None while it waits for a path."""
+    failures: int = 0
+    """How often it was on its way in vain."""
+
+
+@final
+@attrs.frozen
+class Accepted:
+    """The server has the answer; it is kept for the case that the question was under way once more."""
+
+    answer: Answer = attrs.field(repr=False)
+
+
+Ask: TypeAlias = Open | Outstanding | Accepted
+
+
+@final
+@attrs.define(eq=False)
+class Asks:
+    """The questions of one call, in the order in which they came."""
+
+    _asks: dict[RequestId, Ask] = attrs.field(factory=dict)
+
+    def get(self, ask_id: RequestId) -> Ask | None:
+        """Return what is known of a question."""
+        return self._asks.get(ask_id)
+
+    def set(self, ask_id: RequestId, ask: Ask) -> None:
+        """Note how a question stands."""
+        self._asks[ask_id] = ask
+
+    def __len__(self) -> int:
+        return len(self._asks)
+
+    def longest_answered(self) -> RequestId | None:
+        """Return the question that can best be forgotten: the answered one that came first."""
+        return next((ask_id for ask_id, ask in self._asks.items() if not isinstance(ask, Open)), None)
+
+    def remove(self, ask_id: RequestId) -> None:
+        """Forget a question."""
+        del self._asks[ask_id]
+
+    def known(self) -> list[RequestId]:
+        """Return every question that is remembered."""
+        return list(self._asks)
+
+    def open(self) -> list[RequestId]:
+        """Return the questions that the application has not answered."""
+        return [ask_id for ask_id, ask in self._asks.items() if isinstance(ask, Open)]
+
+    def waiting(self) -> list[tuple[RequestId, Outstanding]]:
+        """Return the questions whose answer waits for a path."""
+        return [(key, ask) for key, ask in self._asks.items() if isinstance(ask, Outstanding) and ask.path is None]
+
+    def lose_path(self, path: ConnectionId) -> None:
+        """The answers that were on their way on this path may not have arrived."""
+        for ask_id, ask in self._asks.items():
+            if isinstance(ask, Outstanding) and ask.path == path:
+                self._asks[ask_id] = attrs.evolve(ask, path=None, failures=ask.failures + 1)
+
+    def fork(self) -> Self:
+        """Return an independent copy."""
+        return type(self)(self._asks.copy())
+
+    def snapshot(self) -> tuple[object, ...]:
+        """Return a hashable value, equal for questions that will be treated alike."""
+        return tuple(
+            (ask_id, type(ask).__name__, ask.path if isinstance(ask, Outstanding) else None)
+            for ask_id, ask in self._asks.items()
+        )

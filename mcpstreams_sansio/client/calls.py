@@ -1,0 +1,229 @@
+"""One call as the client knows it: its state, what names it to the server, how far it is, and what it has cost."""
+
+from __future__ import annotations
+
+import enum
+from typing import Final, Self, final
+
+import attrs
+
+from mcpstreams_sansio.client.asks import Asks
+from mcpstreams_sansio.client.config import ClientConfig
+from mcpstreams_sansio.client.inputs import SavedCall
+from mcpstreams_sansio.client.positions import Positions
+from mcpstreams_sansio.client.table import CALL_TABLE, CallSignal, CallState
+from mcpstreams_sansio.ids import CallId, ConnectionId, Entropy, RequestId, Secret, StreamId
+from mcpstreams_sansio.tables import follow
+from mcpstreams_sansio.wire.jsonrpc import JSONObject
+from mcpstreams_sansio.wire.marker import Window
+from mcpstreams_sansio.wire.streams import ResumeInterval, StreamRef
+
+
+@enum.unique
+class Way(enum.Enum):
+    """How a call gets to its server, first or again."""
+
+    SEND = "send"
+    """The request itself, which certainly never ran."""
+    RESUME = "resume"
+    """By stream id and token (rule P15)."""
+    RESEND = "resend"
+    """The request again, under its key (rule R21)."""
+    CURSOR = "cursor"
+    """An HTTP GET with the last event id (rule H24)."""
+
+
+BY_CALL: Final = frozenset({Way.SEND, Way.RESEND})
+"""Ways on which the path is the one on which the request itself went: it can be cancelled there by its id (R22)."""
+
+
+@final
+@attrs.frozen
+class KnownStream:
+    """What `create` told of the call's stream."""
+
+    stream_id: StreamId
+    resume_token: Secret
+    interval: ResumeInterval = ResumeInterval()
+    window: Window | None = None
+
+    @property
+    def resumable(self) -> bool:
+        """Whether the client may come back for it (rule Q7c)."""
+        return self.interval.max != 0
+
+    @property
+    def ref(self) -> StreamRef:
+        """What a request names it by."""
+        return StreamRef(self.stream_id, self.resume_token)
+
+
+@final
+@attrs.define(eq=False)
+class Efforts:
+    """What it has cost to get a call back, and since when nothing new came of it (cases G1, G2)."""
+
+    total: int = 0
+    in_vain: int = 0
+    """Attempts since the last progress."""
+    quiet_polls: int = 0
+    """Polls in a row that said: alive, nothing new."""
+    unknown_fates: int = 0
+    """Attempts of which nothing is known: they may still arrive and take over (rule R14)."""
+    stranded_at: float | None = None
+    """Since when nothing new has come, counted from the first loss."""
+    contact_at: float | None = None
+    """Since when the current path has been known to deliver."""
+    asked_pause: float | None = None
+    """The pause that the server asked for, in seconds (rules H16, Q7g)."""
+    not_before: float = 0.0
+    """When the call may come back at the earliest, however much there is to be had."""
+
+    def begin(self) -> None:
+        """An attempt goes out."""
+        self.total += 1
+        self.in_vain += 1
+        self.contact_at = None
+
+    def progress(self) -> None:
+        """Something new came: what was in vain is forgiven."""
+        self.in_vain = self.quiet_polls = 0
+        self.stranded_at = None
+
+    def snapshot(self, now: float, steady_after: float) -> tuple[object, ...]:
+        """Return a hashable value; times are relative to `now`, and a path that is steady is just that."""
+        return (
+            self.total,
+            self.in_vain,
+            self.quiet_polls,
+            self.unknown_fates,
+            None if self.stranded_at is None else now - self.stranded_at,
+            None if self.contact_at is None else min(now - self.contact_at, steady_after),
+            self.asked_pause,
+            max(self.not_before - now, 0.0),
+        )
+
+
+@final
+@attrs.define(eq=False)
+class Call:
+    """Everything about one call but its deadlines, which the ledger keeps in one heap."""
+
+    call_id: CallId
+    request_id: str
+    method: str
+    params: JSONObject | None = attrs.field(repr=False)
+    """The application's, with the progress token."""
+    progress_token: RequestId
+    entropy: Entropy
+    state: CallState = CallState.STRANDED
+    positions: Positions = attrs.field(factory=Positions)
+    asks: Asks = attrs.field(factory=Asks)
+    efforts: Efforts = attrs.field(factory=Efforts)
+    key: Secret | None = None
+    """Names it to a server with the marker; its stream's messages are tagged then (rules R4, R21)."""
+    instance: str | None = None
+    """The server instance that knows the key."""
+    first_sent: float | None = None
+    """When its request first went out and may have arrived; None while it certainly has not."""
+    stream: KnownStream | None = None
+    end: int | None = None
+    """The position of `end`, if it was seen."""
+    attempt: int = 0
+    """Number of the latest attempt (rule R14)."""
+    way: Way = Way.SEND
+    """How it got to its current path."""
+    path: ConnectionId | None = None
+    """Where the server's next word on it is expected."""
+    session: int = -1
+    """The session of HTTP in which the server knows its request's id; of this client's, by the ledger's count."""
+    errand: RequestId | None = None
+    """The request about it (a resume, a poll, a cancellation) that awaits its reply."""
+    errands: int = 0
+    """How many there were."""
+    acked: int = 0
+    """The position that was acknowledged last."""
+    unacked_bytes: int = 0
+    """Bytes that were taken since."""
+    dropped: int = 0
+    """Messages that were passed over and can not come again: there was no room, and nothing brings them back (R23)."""
+    cancel_until: float = 0.0
+    """When the server is left alone with a cancelled call (rule R22)."""
+
+    def step(self, signal: CallSignal) -> None:
+        """Follow the table: the only place where a call changes its state."""
+        self.state = follow(CALL_TABLE, self.state, signal)
+
+    @property
+    def keyed(self) -> bool:
+        """Whether the marker's promises hold for it: tags, cursors in the body, acknowledgements."""
+        return self.key is not None
+
+    def next_errand(self, instance: str) -> RequestId:
+        """Return a fresh id for a request about this call: unique over all connections (rule Q3c)."""
+        self.errands += 1
+        self.errand = f"{instance}-{self.call_id}.{self.errands}"
+        return self.errand
+
+    def is_crowded(self, config: ClientConfig) -> bool:
+        """Whether more than half of the room for unread items is taken: below that there is room again (rule R23)."""
+        positions = self.positions
+        return positions.unread * 2 > config.max_unread or positions.unread_bytes * 2 > config.max_unread_bytes
+
+    def must_acknowledge(self) -> bool:
+        """Whether half of the window is taken and not acknowledged (rule R6)."""
+        window = None if self.stream is None else self.stream.window
+        if window is None:
+            return False
+        entries = self.positions.taken - self.acked
+        return entries * 2 >= max(window.entries, 2) or self.unacked_bytes * 2 >= max(window.bytes, 2)
+
+    def save(self, now: float) -> SavedCall:
+        """Return what brings the call back, here or elsewhere (rules R23, R27)."""
+        stream = self.stream
+        return SavedCall(
+            self.request_id,
+            self.method,
+            self.params,
+            self.positions.after,
+            None if stream is None else stream.stream_id,
+            None if stream is None else stream.resume_token,
+            ResumeInterval() if stream is None else stream.interval,
+            self.key,
+            self.instance,
+            0.0 if self.first_sent is None else now - self.first_sent,
+            self.positions.header_cursor,
+            self.attempt,
+            self.first_sent is not None,
+            None if stream is None else stream.window,
+        )
+
+    def fork(self) -> Self:
+        """Return an independent copy."""
+        return attrs.evolve(
+            self, positions=self.positions.fork(), asks=self.asks.fork(), efforts=attrs.evolve(self.efforts)
+        )
+
+    def snapshot(self, now: float, steady_after: float) -> tuple[object, ...]:
+        """Return a hashable value, equal for calls that will behave alike; times are relative to `now`."""
+        stream = self.stream
+        age = None if self.first_sent is None else now - self.first_sent
+        return (
+            self.call_id,
+            self.state,
+            self.positions.snapshot(),
+            self.asks.snapshot(),
+            self.efforts.snapshot(now, steady_after),
+            self.key,
+            self.instance,
+            age if stream is None else (stream.stream_id, stream.resume_token, stream.resumable),
+            self.end,
+            self.attempt,
+            self.way,
+            self.path,
+            self.errand is not None,
+            self.errands,
+            self.acked,
+            self.unacked_bytes,
+            self.dropped,
+        )

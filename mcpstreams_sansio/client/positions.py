@@ -1,0 +1,222 @@
+"""How far a client is in one stream: what it has received, and what its application has taken.
+
+*Received* is what duplicates are told by; *taken* is what the cursor and the acknowledgements say, so that nothing is
+given up which the application does not have (rule R23). Between the two lie the items that are *unread*. Messages that
+are no items (`create`, a withdrawal, the response, `end`) count as taken as soon as everything before them is.
+
+With tags a position is the message's own sequence. Without them the client counts, and the SSE event ids, which mean
+nothing to it, serve as cursors and tell a repetition by being equal.
+
+Spec: rules R1, R4, R23, Q5g.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections import deque
+from typing import Self, final
+
+import attrs
+
+
+@enum.unique
+class Place(enum.Enum):
+    """Where a message stands, compared with what was received."""
+
+    REPEATED = "repeated"
+    """It was received before."""
+    NEXT = "next"
+    """It is the one that follows."""
+    BEYOND = "beyond"
+    """Something between is missing."""
+
+
+@final
+@attrs.define(eq=False)
+class _Unread:
+    """An item that the application was given and has not come back from."""
+
+    position: int
+    size: int
+    event_id: str | None
+    """Its own id, by which a repetition is known."""
+    cursor: str | None
+    """What to present once it is taken: its own id, or that of something after it which is no item."""
+
+
+@final
+@attrs.define(eq=False)
+class Positions:
+    """The positions of one stream, for one client."""
+
+    received: int = 0
+    """The last message that was taken up."""
+    seen: int = 0
+    """The highest position that is known to exist, taken up or passed over."""
+    cursor: str | None = None
+    """The SSE event id of `taken`, where there is one."""
+    unread_bytes: int = 0
+    _floor: int = 0
+    """Below it the server keeps nothing any more, taken or not (rule R10)."""
+    _path: int = 0
+    """Without tags: where the current path is, which begins again at the cursor after each loss."""
+    _unread: deque[_Unread] = attrs.field(factory=deque)
+    _event_ids: dict[str, int] = attrs.field(factory=dict)
+    """The positions of the unread items that have an id."""
+
+    @classmethod
+    def at(cls, taken: int, cursor: str | None) -> Self:
+        """Return the positions of a call that goes on somewhere else from what was taken."""
+        return cls(received=taken, seen=taken, cursor=cursor, path=taken)
+
+    @property
+    def header_cursor(self) -> str | None:
+        """What to present as `Last-Event-ID`: the cursor, where it says the same as `after` (rules P22, Q13)."""
+        return (self.cursor or None) if self.after == self.taken else None
+
+    @property
+    def taken(self) -> int:
+        """The position up to which the application has everything."""
+        return self._unread[0].position - 1 if self._unread else self.received
+
+    @property
+    def after(self) -> int:
+        """The position from which a resume asks: `taken`, or where the server still has something."""
+        return max(self.taken, self._floor)
+
+    @property
+    def unread(self) -> int:
+        """How many items the application has not taken."""
+        return len(self._unread)
+
+    def place(self, sequence: int | None, event_id: str | None = None) -> Place:
+        """Tell where a message stands, by its sequence, else by its event id, else by its coming last.
+
+        Args:
+            sequence: Its own position, if it has a tag.
+            event_id: Its SSE event id, if that may serve.
+        """
+        if sequence is None:
+            return Place.NEXT if self._position_of(event_id) is None else Place.REPEATED
+        if sequence <= self.received:
+            return Place.REPEATED
+        return Place.NEXT if sequence == self.received + 1 else Place.BEYOND
+
+    def pass_over(self, sequence: int) -> None:
+        """Note that a message exists which is not taken up now."""
+        self.seen = max(self.seen, sequence)
+
+    def repeat(self, sequence: int | None, event_id: str | None) -> int:
+        """Note that the current path has come to a message that was received before; return its position."""
+        known = sequence if sequence is not None else self._position_of(event_id)
+        assert known is not None, "only what is known can repeat"
+        self._path = known
+        return known
+
+    def take_up(self, event_id: str | None) -> int:
+        """Take up a message that is no item; return its position."""
+        self._advance()
+        if event_id is not None:
+            self._move_cursor(event_id)
+        return self.received
+
+    def take_up_item(self, size: int, event_id: str | None) -> int:
+        """Take up a message that is given to the application; return its position."""
+        self._advance()
+        self._unread.append(_Unread(self.received, size, event_id, event_id))
+        self.unread_bytes += size
+        if event_id:
+            self._event_ids[event_id] = self.received
+        return self.received
+
+    def note_cursor(self, event_id: str) -> None:
+        """Take an event without a message as the cursor of where the current path is (rules H13, H14).
+
+        After a loss a path begins at what was taken, below what was received: its first position says nothing new.
+        """
+        if self._path >= self.received:
+            self._move_cursor(event_id)
+        elif self._path == self.taken:
+            self.cursor = event_id
+
+    def take(self, through: int) -> int:
+        """The application has everything up to `through`; return how many bytes were unread of it."""
+        taken = 0
+        while self._unread and self._unread[0].position <= through:
+            item = self._unread.popleft()
+            taken += item.size
+            if item.event_id:
+                self._event_ids.pop(item.event_id, None)
+            if item.cursor is not None:
+                self.cursor = item.cursor
+        self.unread_bytes -= taken
+        return taken
+
+    def begin_path(self) -> None:
+        """A path was opened that begins at `after`."""
+        self._path = self.after
+
+    def forget_cursor(self) -> None:
+        """No event id means anything any more: another session, or no way to present one (cases C5, G7)."""
+        self.cursor = None
+        self._event_ids.clear()
+        for item in self._unread:
+            item.event_id = item.cursor = None
+
+    def jump(self, first_available: int, lost: int) -> int | None:
+        """The server keeps nothing below `first_available`; go on from there.
+
+        Args:
+            first_available: The lowest position that can still be had, at least 1.
+            lost: How many messages above the cursor are gone, by the server's count.
+
+        Returns:
+            How many of them are missing here, as an item of its own at the last position before `first_available`;
+            0 where all of them were received; None where it brings the stream no further than it was.
+        """
+        last_gone = first_available - 1
+        if last_gone <= self.after:
+            return None
+        self._floor = last_gone
+        missing = last_gone - self.received
+        if missing <= 0:
+            return 0
+        self.received = last_gone
+        self.seen = max(self.seen, last_gone)
+        self._unread.append(_Unread(last_gone, 0, None, None))
+        return max(1, min(missing, lost))
+
+    def _position_of(self, event_id: str | None) -> int | None:
+        if not event_id:
+            return None
+        return self.taken if event_id == self.cursor else self._event_ids.get(event_id)
+
+    def _advance(self) -> None:
+        self.received += 1
+        self.seen = max(self.seen, self.received)
+        self._path = self.received
+
+    def _move_cursor(self, event_id: str) -> None:
+        if self._unread:
+            self._unread[-1].cursor = event_id
+        else:
+            self.cursor = event_id
+
+    def fork(self) -> Self:
+        """Return an independent copy."""
+        return attrs.evolve(
+            self,
+            unread=deque(attrs.evolve(item) for item in self._unread),
+            event_ids=self._event_ids.copy(),
+        )
+
+    def snapshot(self) -> tuple[object, ...]:
+        """Return a hashable value, equal for positions that will behave alike."""
+        return (
+            self.received,
+            self.seen,
+            self.cursor,
+            self._floor,
+            self._path,
+            tuple((item.position, item.size, item.event_id, item.cursor) for item in self._unread),
+        )
