@@ -1,0 +1,97 @@
+"""What is wrong with an input whatever the time: found before anything changes (rule R13)."""
+
+from __future__ import annotations
+
+from mcpstreams_sansio.client.inputs import (
+    AnswerAsk,
+    AttachCall,
+    CancelCall,
+    ClientStreamsInput,
+    DetachCall,
+    MakeCall,
+    MessageReceived,
+    PathAccepted,
+    PathRefused,
+    PathUnsent,
+    PathUnusable,
+    PositionReceived,
+    RetryReceived,
+    TakeMessages,
+)
+from mcpstreams_sansio.client.ledger import Ledger
+from mcpstreams_sansio.connections import ConnectionLost
+from mcpstreams_sansio.errors import LocalProtocolError
+from mcpstreams_sansio.ids import CallId
+from mcpstreams_sansio.wire.digest import PROGRESS_TOKEN
+from mcpstreams_sansio.wire.jsonrpc import JSONObject, Request, encode_message, is_request_id
+from mcpstreams_sansio.wire.meta import check_application_meta, meta_of
+
+_ON_A_PATH = (
+    MessageReceived,
+    PositionReceived,
+    RetryReceived,
+    PathAccepted,
+    PathRefused,
+    PathUnsent,
+    PathUnusable,
+    ConnectionLost,
+)
+
+
+def check(ledger: Ledger, event: ClientStreamsInput) -> None:
+    """Refuse what only a mistake of the caller can explain.
+
+    Raises:
+        LocalProtocolError: Nothing has changed.
+    """
+    match event:
+        case MakeCall():
+            _check_new(ledger, event.call_id)
+            _check_request(event.method, event.params)
+        case AttachCall():
+            _check_new(ledger, event.call_id)
+            _check_request(event.saved.method, event.saved.params)
+            if event.saved.request_id in ledger.requests or event.saved.stream_id in ledger.streams:
+                raise LocalProtocolError("the saved call is followed already")
+        case DetachCall() | CancelCall():
+            _check_known(ledger, event.call_id)
+        case TakeMessages():
+            _check_take(ledger, event)
+        case AnswerAsk():
+            _check_answer(ledger, event)
+        case _:
+            if isinstance(event, _ON_A_PATH) and not ledger.connection_ids.were_given(event.connection_id):
+                raise LocalProtocolError("there never was such a path")
+
+
+def _check_new(ledger: Ledger, call_id: CallId) -> None:
+    if call_id <= ledger.highest_call:
+        raise LocalProtocolError("a call id must be higher than every one before it")
+
+
+def _check_known(ledger: Ledger, call_id: CallId) -> None:
+    if call_id > ledger.highest_call:
+        raise LocalProtocolError("there never was such a call")
+
+
+def _check_request(method: str, params: JSONObject | None) -> None:
+    """Encode it once to see that it can be; what goes out later has only keys of ours added."""
+    check_application_meta(params)
+    encode_message(Request("", method, params))
+    if not is_request_id(meta_of(params).get(PROGRESS_TOKEN, "")):
+        raise LocalProtocolError("a progress token is a string or an integer")
+
+
+def _check_take(ledger: Ledger, event: TakeMessages) -> None:
+    _check_known(ledger, event.call_id)
+    call = ledger.calls.get(event.call_id)
+    if call is not None and event.through > call.positions.received:
+        raise LocalProtocolError("nobody was given a message of that position")
+
+
+def _check_answer(ledger: Ledger, event: AnswerAsk) -> None:
+    if event.call_id is not None:
+        _check_known(ledger, event.call_id)
+    if (type(event.answer.id), event.answer.id) != (type(event.ask_id), event.ask_id):
+        raise LocalProtocolError("an answer must have the id of its question")
+    encode_message(event.answer)

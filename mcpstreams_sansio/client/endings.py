@@ -1,0 +1,120 @@
+"""How a call ends for its caller, exactly once, and how what is left of it is put in order afterwards."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from mcpstreams_sansio.client import acknowledging
+from mcpstreams_sansio.client.calls import Call
+from mcpstreams_sansio.client.effects import (
+    AskWithdrawn,
+    CallFailed,
+    CallFinished,
+    CallLost,
+    CallNotRun,
+    CallResult,
+    Doubt,
+    GapFound,
+    NotRun,
+    Outcome,
+    OutcomeUnknown,
+)
+from mcpstreams_sansio.client.ledger import Ledger
+from mcpstreams_sansio.client.table import CallSignal
+from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, Response
+from mcpstreams_sansio.wire.refusals import Reason
+from mcpstreams_sansio.wire.tags import untagged
+
+_CERTAINTIES: Final = {
+    Doubt.REFUSED: NotRun.REFUSED,
+    Doubt.CLIENT_FAILED: NotRun.CLIENT_FAILED,
+    Doubt.CLIENT_CLOSED: NotRun.CLIENT_CLOSED,
+}
+"""What a doubt is for a call whose request certainly never arrived; any other means that no server was reached."""
+
+
+def respond(ledger: Ledger, call: Call, answer: Response | ErrorResponse, event_id: str | None) -> None:
+    """Give the caller its answer: an implicit end, whatever still comes (rule Q3d)."""
+    report_dropped(ledger, call)
+    position = call.positions.take_up(event_id)
+    outcome: Outcome
+    if isinstance(answer, ErrorResponse):
+        outcome = CallFailed(answer)
+    else:
+        plain = untagged(answer)
+        assert isinstance(plain, Response), "taking a tag off changes no kind"
+        outcome = CallResult(plain.result)
+    tell(ledger, call, outcome, position)
+    call.step(CallSignal.RESPONSE)
+    ledger.settling[call.call_id] = None
+    ledger.wake(call, ledger.config.settle_timeout)
+    settle(ledger, call)
+    if len(ledger.settling) > ledger.config.max_settling:
+        finish(ledger, ledger.calls[next(iter(ledger.settling))])
+
+
+def refuse(ledger: Ledger, call: Call, reason: Reason) -> None:
+    """Tell the caller that the server can not, or will not, give the result any more (rules P18, P34, Q6b)."""
+    tell(ledger, call, CallLost(reason), call.positions.received)
+    call.step(CallSignal.REFUSAL)
+    ledger.remove(call)
+
+
+def give_up(ledger: Ledger, call: Call, doubt: Doubt) -> None:
+    """Tell the caller that nobody knows, or that the call certainly never ran (cases H1, H2, H4)."""
+    outcome: Outcome
+    if call.first_sent is None:
+        outcome = CallNotRun(_CERTAINTIES.get(doubt, NotRun.UNREACHED))
+    else:
+        outcome = OutcomeUnknown(doubt)
+    tell(ledger, call, outcome, call.positions.received)
+    call.step(CallSignal.GIVE_UP)
+    ledger.remove(call)
+
+
+def tell(ledger: Ledger, call: Call, outcome: Outcome, position: int) -> None:
+    """Give the caller its outcome. Questions that are still open are nobody's any more."""
+    ledger.effects += [AskWithdrawn(call.call_id, ask_id) for ask_id in call.asks.open()]
+    ledger.effects.append(CallFinished(call.call_id, position, outcome))
+
+
+def settle(ledger: Ledger, call: Call) -> None:
+    """Forget an answered call, if nothing of it is still to come.
+
+    An exchange is left to its server, which ends it. Of a keyed call the end is awaited, and then that the application
+    takes what it was given: only then is all acknowledged, and the log of the server freed at once (rules R6, R23).
+    """
+    if call.path in ledger.exchanges:
+        return
+    if call.keyed and call.stream is not None:
+        if call.path is not None and call.end is None:
+            return
+        if call.positions.unread:
+            acknowledging.acknowledge(ledger, call)
+            ledger.wake(call, ledger.config.linger)
+            return
+    finish(ledger, call)
+
+
+def settle_late(ledger: Ledger, call: Call) -> None:
+    """Stop waiting: for the end of the stream or the exchange first, for the application at last."""
+    if call.path is None:
+        finish(ledger, call)
+        return
+    ledger.leave(call)
+    settle(ledger, call)
+
+
+def finish(ledger: Ledger, call: Call) -> None:
+    """Forget an answered call; what was taken of it is acknowledged at once (rule R6)."""
+    acknowledging.acknowledge(ledger, call, at_once=True)
+    call.step(CallSignal.SETTLED)
+    ledger.remove(call)
+
+
+def report_dropped(ledger: Ledger, call: Call) -> None:
+    """Say how many messages were passed over that can not come again (rule R10)."""
+    if call.dropped:
+        position = call.positions.take_up_item(0, None)
+        ledger.effects.append(GapFound(call.call_id, position, call.dropped))
+        call.dropped = 0

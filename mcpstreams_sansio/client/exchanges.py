@@ -1,0 +1,201 @@
+"""What becomes of a path: an exchange of HTTP that is taken, refused or over, and the link that comes and goes."""
+
+from __future__ import annotations
+
+from typing import Final, assert_never
+
+from mcpstreams_sansio.client import acknowledging, cancelling, endings, questions, recovery
+from mcpstreams_sansio.client.calls import Call, Way
+from mcpstreams_sansio.client.effects import Doubt
+from mcpstreams_sansio.client.inputs import (
+    GivenUp,
+    LinkDown,
+    LinkGivenUp,
+    LinkUp,
+    PathAccepted,
+    PathRefused,
+    PathUnsent,
+    PathUnusable,
+)
+from mcpstreams_sansio.client.ledger import Ledger, Role
+from mcpstreams_sansio.client.policy import StatusVerdict, judge_status
+from mcpstreams_sansio.client.recovery import Fate
+from mcpstreams_sansio.client.table import CallSignal, CallState
+from mcpstreams_sansio.connections import ConnectionLost
+from mcpstreams_sansio.ids import ConnectionId
+
+_DOUBTS: Final = {GivenUp.FAILED: Doubt.CLIENT_FAILED, GivenUp.CLOSED: Doubt.CLIENT_CLOSED}
+_PASSING: Final = frozenset({StatusVerdict.LATER, StatusVerdict.FAILED})
+
+
+def link_up(ledger: Ledger, event: LinkUp) -> None:
+    """Requests can be sent: whatever waited for that goes out now."""
+    if ledger.link is not None:
+        take_link_down(ledger)
+    ledger.link, ledger.server = event, event.server
+    if event.shared is not None:
+        ledger.connection_ids.skip(event.shared)
+    for call in list(ledger.calls.values()):
+        if call.state is CallState.STRANDED:
+            recovery.depart(ledger, call)
+        elif call.state is CallState.CANCEL_DUE:
+            cancelling.announce(ledger, call)
+    if event.shared is None:
+        for call in ledger.undecided():
+            questions.send_waiting(ledger, call)
+    acknowledging.flush(ledger)
+
+
+def link_down(ledger: Ledger, _: LinkDown) -> None:
+    """Nothing can be sent for now."""
+    if ledger.link is not None:
+        take_link_down(ledger)
+
+
+def take_link_down(ledger: Ledger) -> None:
+    """A shared connection takes every path with it; a session takes what event ids mean (rule R16, case C5)."""
+    shared, ledger.link = ledger.shared, None
+    for ask_id in list(ledger.loose_asks):
+        questions.withdraw_loose(ledger, ask_id)
+    if shared is None:
+        ledger.session += 1
+        for call in ledger.calls.values():
+            call.positions.forget_cursor()
+        return
+    for call in list(ledger.calls.values()):
+        call.asks.lose_path(shared)
+        if call.path == shared:
+            call.path = None
+            _lose_call(ledger, call)
+
+
+def give_up(ledger: Ledger, event: LinkGivenUp) -> None:
+    """No server will be reached any more: every caller gets its outcome now, and nothing is left open (case H2)."""
+    for call in list(ledger.calls.values()):
+        _give_up_call(ledger, call, _DOUBTS[event.why])
+    link_down(ledger, LinkDown())
+    ledger.exchanges.clear()
+    ledger.acks.accept()
+
+
+def lose(ledger: Ledger, event: ConnectionLost) -> None:
+    """A path is over; of one that is over already, nothing follows (rule R13)."""
+    if event.connection_id == ledger.shared:
+        take_link_down(ledger)
+    elif (call := _end(ledger, event.connection_id, arrived=False)) is not None:
+        _lose_call(ledger, call)
+
+
+def accept(ledger: Ledger, event: PathAccepted) -> None:
+    """The server took what was sent on an exchange (rules H9, R24)."""
+    exchange = ledger.exchanges.get(event.connection_id)
+    if exchange is None:
+        return
+    match exchange.role:
+        case Role.CALL:
+            call = ledger.call_of(event.connection_id)
+            if call is not None and call.path == event.connection_id:
+                _accept_call(ledger, call)
+        case Role.ANSWER:
+            del ledger.exchanges[event.connection_id]
+            questions.accepted(ledger, exchange)
+        case Role.ACKS:
+            del ledger.exchanges[event.connection_id]
+            acknowledging.accepted(ledger)
+        case _:
+            assert_never(exchange.role)
+
+
+def refuse(ledger: Ledger, event: PathRefused) -> None:
+    """The server refused an exchange by its status: what that means depends on what was sent (groups G and I)."""
+    verdict = judge_status(event.status)
+    call = _end(ledger, event.connection_id, arrived=verdict not in _PASSING)
+    if call is not None:
+        _refuse_call(ledger, call, verdict, event.retry_after)
+
+
+def take_back(ledger: Ledger, event: PathUnsent) -> None:
+    """What was sent on an exchange was certainly not taken: it may go out again, with a key or without one."""
+    call = _end(ledger, event.connection_id, arrived=False)
+    if call is not None:
+        _lose_call(ledger, call, fate=Fate.NOT_TAKEN)
+
+
+def abandon(ledger: Ledger, event: PathUnusable) -> None:
+    """What comes on an exchange can not be read, and asking again would bring the same (cases G3, J8, J9)."""
+    call = _end(ledger, event.connection_id, arrived=True)
+    if call is not None:
+        _give_up_call(ledger, call, Doubt.UNREADABLE)
+
+
+def _end(ledger: Ledger, path: ConnectionId, *, arrived: bool) -> Call | None:
+    """Close the books on an exchange.
+
+    Args:
+        ledger: Where it stands.
+        path: The exchange.
+        arrived: An answer or an acknowledgement on it need not be sent again.
+
+    Returns:
+        The call whose path it was, if it was one's.
+    """
+    exchange = ledger.exchanges.get(path)
+    if exchange is None:
+        return None
+    call = ledger.call_of(path)
+    del ledger.exchanges[path]
+    match exchange.role:
+        case Role.CALL if call is not None and call.path == path:
+            call.path = None
+            return call
+        case Role.CALL:
+            pass
+        case Role.ANSWER if arrived:
+            questions.accepted(ledger, exchange)
+        case Role.ANSWER:
+            questions.lost(ledger, path, exchange)
+        case Role.ACKS if arrived:
+            acknowledging.accepted(ledger)
+        case Role.ACKS:
+            acknowledging.lost(ledger)
+    return None
+
+
+def _accept_call(ledger: Ledger, call: Call) -> None:
+    if call.state is CallState.CANCELLING:
+        cancelling.confirm(ledger, call)
+    elif call.state in (CallState.SENT, CallState.RECOVERING):
+        recovery.contact(ledger, call)
+
+
+def _lose_call(ledger: Ledger, call: Call, fate: Fate = Fate.UNKNOWN, asked: float | None = None) -> None:
+    if call.state is CallState.SETTLING:
+        call.step(CallSignal.LOSS)
+        endings.settle(ledger, call)
+    elif call.state is CallState.CANCELLING:
+        cancelling.retry(ledger, call)
+    else:
+        recovery.lose(ledger, call, fate=fate, asked=asked)
+
+
+def _refuse_call(ledger: Ledger, call: Call, verdict: StatusVerdict, retry_after: float | None) -> None:
+    if verdict is StatusVerdict.LATER:
+        _lose_call(ledger, call, Fate.NOT_TAKEN, retry_after)
+    elif verdict is StatusVerdict.FAILED:
+        _lose_call(ledger, call, Fate.UNKNOWN, retry_after)
+    elif verdict is StatusVerdict.NOT_OFFERED and call.way is Way.CURSOR:
+        call.positions.forget_cursor()
+        _lose_call(ledger, call, Fate.ANSWERED)
+    else:
+        if call.state is CallState.SENT:
+            call.first_sent = None
+        _give_up_call(ledger, call, Doubt.REFUSED)
+
+
+def _give_up_call(ledger: Ledger, call: Call, doubt: Doubt) -> None:
+    if call.state is CallState.SETTLING:
+        endings.finish(ledger, call)
+    elif call.state in (CallState.CANCEL_DUE, CallState.CANCELLING):
+        cancelling.confirm(ledger, call)
+    else:
+        endings.give_up(ledger, call, doubt)

@@ -1,0 +1,210 @@
+"""How a call gets to its server, first and again: the way, the attempt, and the pause after a loss."""
+
+from __future__ import annotations
+
+import enum
+from typing import Final, assert_never
+
+from mcpstreams_sansio.client import endings, questions
+from mcpstreams_sansio.client.calls import Call, Way
+from mcpstreams_sansio.client.effects import AttemptMade, Doubt, ReadAgain, Recovery
+from mcpstreams_sansio.client.ledger import Ledger, Role
+from mcpstreams_sansio.client.policy import find_way, least_pause, luck, pause, within_budget
+from mcpstreams_sansio.client.table import CallSignal, CallState
+from mcpstreams_sansio.ids import ConnectionId, Secret
+from mcpstreams_sansio.wire.jsonrpc import Request
+from mcpstreams_sansio.wire.marker import Attempt
+from mcpstreams_sansio.wire.meta import own_meta, with_meta
+from mcpstreams_sansio.wire.streams import ResumeInterval, poll_request, resume_request
+
+
+@enum.unique
+class Fate(enum.Enum):
+    """What is known of the attempt whose path is over."""
+
+    UNKNOWN = "unknown"
+    """It may have arrived, and may still arrive."""
+    ANSWERED = "answered"
+    """The server has dealt with it."""
+    NOT_TAKEN = "not taken"
+    """It certainly did not arrive, or was refused before anybody looked at the call."""
+
+
+_RECOVERIES: Final = {Way.RESUME: Recovery.RESUME, Way.RESEND: Recovery.RESEND, Way.CURSOR: Recovery.CURSOR}
+
+
+def depart(ledger: Ledger, call: Call) -> None:
+    """Let a call go to its server, first or again; without a link it waits for one, within its budget."""
+    if ledger.link is None:
+        call.step(CallSignal.STRAND)
+        ledger.wake(call, _patience_left(ledger, call))
+        return
+    way = find_way(call, ledger.server, ledger.config, ledger.now)
+    if isinstance(way, Doubt):
+        endings.give_up(ledger, call, way)
+    elif way is Way.RESUME and (ledger.config.poll_first or call.is_crowded(ledger.config)):
+        poll(ledger, call)
+    else:
+        attempt(ledger, call, way)
+
+
+def attempt(ledger: Ledger, call: Call, way: Way) -> None:
+    """Send what gets the call to its server; the link is up, and the call's path is a new one from here on."""
+    if call.attempt:
+        call.efforts.begin()
+    call.attempt += 1
+    if way in _RECOVERIES:
+        ledger.effects.append(AttemptMade(call.call_id, _RECOVERIES[way]))
+    ledger.leave(call)
+    ledger.let_sleep(call)
+    call.way = way
+    call.path = ledger.open_path(Role.CALL, call.call_id)
+    call.session = ledger.session
+    call.positions.begin_path()
+    _send_by(ledger, call, call.path)
+    call.step(CallSignal.SEND if way is Way.SEND else CallSignal.RECOVER)
+    if call.path == ledger.shared:
+        questions.send_waiting(ledger, call)
+    elif way is not Way.SEND:
+        ledger.wake(call, ledger.config.reply_timeout)
+
+
+def poll(ledger: Ledger, call: Call) -> None:
+    """Ask whether coming back is worth it; where there is no room, this only keeps the stream alive (P27, P29)."""
+    assert call.stream is not None, "only a known stream can be polled"
+    call.efforts.begin()
+    ledger.effects.append(AttemptMade(call.call_id, Recovery.POLL))
+    call.path = ledger.open_path(Role.CALL, call.call_id)
+    ledger.send(call.path, poll_request(ledger.expect_reply(call), call.stream.ref))
+    call.step(CallSignal.POLL)
+    ledger.wake(call, ledger.config.reply_timeout)
+
+
+def contact(ledger: Ledger, call: Call) -> None:
+    """The server shows on the call's path that it has the call."""
+    if call.efforts.contact_at is None:
+        call.efforts.contact_at = ledger.now
+        call.efforts.asked_pause = None
+        ledger.let_sleep(call)
+    call.step(CallSignal.CONTACT)
+
+
+def lose(ledger: Ledger, call: Call, *, asked: float | None = None, fate: Fate = Fate.UNKNOWN) -> None:
+    """The call's path delivers no more: come back after a pause, if there is a way and a budget for it.
+
+    Args:
+        ledger: Where the call is.
+        call: The call, whose path may still be open: then it is left.
+        asked: The pause that the server asks for, in seconds.
+        fate: What is known of the attempt that led to the path.
+    """
+    efforts = call.efforts
+    if call.state is CallState.SENT and fate is Fate.NOT_TAKEN:
+        call.first_sent = None
+    elif call.state in (CallState.SENT, CallState.RECOVERING) and fate is Fate.UNKNOWN:
+        efforts.unknown_fates += 1
+    if efforts.contact_at is not None and ledger.now - efforts.contact_at >= ledger.config.steady_after:
+        efforts.progress()
+    efforts.contact_at = None
+    if efforts.stranded_at is None:
+        efforts.stranded_at = ledger.now
+    if asked is not None:
+        efforts.asked_pause = asked
+    ledger.leave(call)
+    ledger.forget_errand(call)
+    ledger.let_sleep(call)
+    way = find_way(call, ledger.server, ledger.config, ledger.now)
+    wait = _choose_pause(ledger, call)
+    if isinstance(way, Doubt):
+        endings.give_up(ledger, call, way)
+    elif not within_budget(call, ledger.config, ledger.now, wait):
+        endings.give_up(ledger, call, Doubt.OUT_OF_BUDGET)
+    else:
+        call.step(CallSignal.LOSS)
+        ledger.wake(call, wait)
+
+
+def pass_over(ledger: Ledger, call: Call, sequence: int | None) -> None:
+    """A message came before one that is missing, so it can not be taken up now (rule R4).
+
+    Where the call is attached again on the connection that delivered it before, this may be an old message that was
+    under way; then the missing ones are about to come. Otherwise the path has a gap, and another one may have none.
+    """
+    if sequence is not None:
+        call.positions.pass_over(sequence)
+    if call.state is CallState.FULL:
+        return
+    if call.state is CallState.RECOVERING and call.path == ledger.shared:
+        ledger.wake_once(call, ledger.config.reply_timeout)
+    else:
+        lose(ledger, call, fate=Fate.ANSWERED)
+
+
+def come_back_early(ledger: Ledger, call: Call) -> None:
+    """End a pause that is there only because there was no room: as soon as the server allows."""
+    ledger.wake(call, max(0.0, call.efforts.not_before - ledger.now))
+
+
+def _choose_pause(ledger: Ledger, call: Call) -> float:
+    efforts, config = call.efforts, ledger.config
+    interval = ResumeInterval() if call.stream is None else call.stream.interval
+    least = least_pause(config, interval, efforts.asked_pause)
+    efforts.not_before = ledger.now + least
+    fortune = luck(call.entropy, f"pause {efforts.total}.{efforts.quiet_polls}")
+    return pause(config, interval, least, max(efforts.in_vain, efforts.quiet_polls), fortune)
+
+
+def _patience_left(ledger: Ledger, call: Call) -> float:
+    since = call.efforts.stranded_at
+    if since is None:
+        since = call.efforts.stranded_at = ledger.now
+    return max(0.0, since + ledger.config.patience - ledger.now)
+
+
+def _send_by(ledger: Ledger, call: Call, path: ConnectionId) -> None:
+    match call.way:
+        case Way.SEND:
+            _send_first(ledger, call, path)
+        case Way.RESEND:
+            _send_request(ledger, call, path)
+        case Way.RESUME:
+            _resume(ledger, call, path)
+        case Way.CURSOR:
+            assert call.positions.cursor is not None, "the way by a cursor needs one"
+            ledger.effects.append(ReadAgain(path, call.positions.cursor))
+        case _:
+            assert_never(call.way)
+
+
+def _send_first(ledger: Ledger, call: Call, path: ConnectionId) -> None:
+    """Send the request, which certainly never ran; a server with the marker is given a key for it (rule R21)."""
+    marker = ledger.server.marker
+    call.key = Secret(call.entropy.derive("call key")) if marker else None
+    call.instance = ledger.server.instance if marker else None
+    call.first_sent = ledger.now
+    _send_request(ledger, call, path)
+
+
+def _send_request(ledger: Ledger, call: Call, path: ConnectionId) -> None:
+    """Send the request; a re-send is the same request with another attempt number (rules R14, R21.2)."""
+    extra = own_meta(key=call.key, attempt=_attempt(ledger, call)) if call.keyed else None
+    ledger.send(path, Request(call.request_id, call.method, with_meta(call.params, extra)))
+
+
+def _resume(ledger: Ledger, call: Call, path: ConnectionId) -> None:
+    """Send `stream/resume` from what the application has; to a server with the marker the cursor says it (Q5b, R23)."""
+    stream = call.stream
+    assert stream is not None, "only a known stream can be resumed"
+    request = resume_request(ledger.expect_reply(call), stream.ref)
+    if call.keyed:
+        after = call.positions.after
+        extra = own_meta(attempt=_attempt(ledger, call), after=after)
+        request = Request(request.id, request.method, with_meta(request.params, extra))
+        call.acked, call.unacked_bytes = after, 0
+        ledger.acks.cover(stream.stream_id)
+    header = call.positions.header_cursor if path in ledger.exchanges else None
+    ledger.send(path, request, header)
+
+
+def _attempt(ledger: Ledger, call: Call) -> Attempt:
+    return Attempt(ledger.config.instance, call.attempt)

@@ -1,0 +1,195 @@
+"""What the server answers: to the call itself, and to the client's own requests about it."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from mcpstreams_sansio.client import cancelling, endings, recovery
+from mcpstreams_sansio.client.calls import Call, Way
+from mcpstreams_sansio.client.effects import Doubt, GapFound, UnclaimedMessage
+from mcpstreams_sansio.client.inputs import MessageReceived
+from mcpstreams_sansio.client.ledger import Ledger
+from mcpstreams_sansio.client.policy import VERDICTS, Verdict
+from mcpstreams_sansio.client.positions import Place
+from mcpstreams_sansio.client.recovery import Fate
+from mcpstreams_sansio.client.table import DELIVERING, CallState
+from mcpstreams_sansio.errors import RemoteProtocolError
+from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, Response
+from mcpstreams_sansio.wire.refusals import Reason, Refusal, read_refusal
+from mcpstreams_sansio.wire.streams import read_poll_result
+from mcpstreams_sansio.wire.tags import read_tag
+
+
+def receive(ledger: Ledger, event: MessageReceived, message: Response | ErrorResponse) -> None:
+    """Bring an answer to whoever waits for it, by its id and its path alone (rules Q3b, L1).
+
+    A late answer to a request of this client is nobody's any more (case M2). One to a request that nobody made is
+    reported.
+    """
+    if message.id in ledger.requests:
+        call = ledger.calls[ledger.requests[message.id]]
+        if call.path == event.connection_id:
+            _receive_answer(ledger, call, event, message)
+    elif message.id in ledger.errands:
+        call = ledger.calls[ledger.errands[message.id]]
+        if call.path == event.connection_id:
+            _receive_reply(ledger, call, message)
+    elif message.id is None and event.connection_id in ledger.exchanges:
+        _receive_nameless(ledger, event, message)
+    elif not ledger.is_own(message.id):
+        ledger.effects.append(UnclaimedMessage(event.connection_id, message))
+
+
+def _receive_nameless(ledger: Ledger, event: MessageReceived, message: Response | ErrorResponse) -> None:
+    """An error without an id, on an exchange, is about the one thing that was sent there (rules H9, D2)."""
+    call_id = ledger.exchanges[event.connection_id].call_id
+    call = None if call_id is None else ledger.calls.get(call_id)
+    if call is None or call.path != event.connection_id:
+        return
+    if call.errand is None and call.way is not Way.CURSOR:
+        _receive_answer(ledger, call, event, message)
+    else:
+        _receive_reply(ledger, call, message)
+
+
+def _receive_answer(ledger: Ledger, call: Call, event: MessageReceived, message: Response | ErrorResponse) -> None:
+    """The call is answered, or refused before it had a stream."""
+    if call.state is CallState.CANCELLING:
+        cancelling.confirm(ledger, call)
+        return
+    if call.state not in DELIVERING:
+        return
+    if isinstance(message, ErrorResponse) and call.keyed:
+        refusal = read_refusal(message)
+        # With a stream the error is its response, and the application's own, but for the word that it was taken over.
+        if refusal is not None and (call.stream is None or refusal.reason is Reason.SUPERSEDED):
+            _refused(ledger, call, refusal)
+            return
+    sequence = _sequence(call, message)
+    match call.positions.place(sequence):
+        case Place.NEXT if sequence is not None or call.positions.received >= call.positions.seen:
+            endings.respond(ledger, call, message, event.event_id)
+        case Place.REPEATED:
+            pass
+        case _:
+            recovery.pass_over(ledger, call, sequence)
+
+
+def _sequence(call: Call, message: Response | ErrorResponse) -> int | None:
+    """Return the position of an answer, if it says one: an error never does (rule R4)."""
+    if not call.keyed or isinstance(message, ErrorResponse):
+        return None
+    try:
+        tag = read_tag(message)
+    except RemoteProtocolError:
+        return None  # an answer is an answer, whatever its `_meta` is worth
+    return None if tag is None else tag.sequence
+
+
+def _receive_reply(ledger: Ledger, call: Call, message: Response | ErrorResponse) -> None:
+    """A resume, a poll, a cursor or a cancellation is answered."""
+    ledger.forget_errand(call)
+    if call.state is CallState.CANCELLING:
+        cancelling.receive_reply(ledger, call, message)
+    elif isinstance(message, ErrorResponse):
+        if call.state in DELIVERING or call.state is CallState.POLLING:
+            _refused(ledger, call, read_refusal(message))
+    elif call.state is CallState.POLLING:
+        _polled(ledger, call, message)
+    elif call.state in DELIVERING:
+        _attachment_over(ledger, call)
+
+
+def _attachment_over(ledger: Ledger, call: Call) -> None:
+    """The result of a resume is the tail of its attachment (rule R15).
+
+    If all that came before it was an `end` out of place, the rest is gone. Otherwise the stream was let go, or there
+    was no room for what came.
+    """
+    if call.state is CallState.RECOVERING and call.end is not None:
+        endings.refuse(ledger, call, Reason.FINISHED)
+    else:
+        recovery.lose(ledger, call, fate=Fate.ANSWERED)
+
+
+def _polled(ledger: Ledger, call: Call, message: Response) -> None:
+    try:
+        result = read_poll_result(message.result)
+    except RemoteProtocolError:
+        recovery.lose(ledger, call)
+        return
+    news = result.status == "completed" or result.pending_messages or result.has_request
+    due = call.efforts.quiet_polls >= ledger.config.max_quiet_polls
+    if (news or due) and ledger.link is not None and not call.is_crowded(ledger.config):
+        call.efforts.in_vain -= 1
+        recovery.attempt(ledger, call, Way.RESUME)
+        return
+    # The stream is alive: that is no attempt in vain, and no reason to ask more often.
+    quiet = call.efforts.quiet_polls + 1
+    call.efforts.progress()
+    call.efforts.quiet_polls = quiet
+    recovery.lose(ledger, call, fate=Fate.ANSWERED)
+
+
+def _refused(ledger: Ledger, call: Call, refusal: Refusal | None) -> None:
+    """The server refuses the call, or what would bring it back (rule Q10)."""
+    if refusal is None:
+        endings.give_up(ledger, call, Doubt.REFUSED)
+        return
+    verdict = VERDICTS[refusal.reason]
+    match verdict:
+        case Verdict.FINAL:
+            _refused_for_good(ledger, call, refusal.reason)
+        case Verdict.LATER:
+            recovery.lose(ledger, call, asked=refusal.retry_after, fate=Fate.NOT_TAKEN)
+        case Verdict.GAP:
+            _skip_gap(ledger, call, refusal)
+        case Verdict.CURSOR:
+            _drop_cursor(ledger, call)
+        case Verdict.ATTACHED:
+            recovery.contact(ledger, call)
+        case Verdict.SUPERSEDED:
+            _superseded(ledger, call)
+        case _:
+            assert_never(verdict)
+
+
+def _refused_for_good(ledger: Ledger, call: Call, reason: Reason) -> None:
+    """Time will not help. A request that is refused when it first comes certainly never ran."""
+    if call.state is CallState.SENT:
+        call.first_sent = None
+        endings.give_up(ledger, call, Doubt.REFUSED)
+    else:
+        endings.refuse(ledger, call, reason)
+
+
+def _skip_gap(ledger: Ledger, call: Call, refusal: Refusal) -> None:
+    """What the cursor asks for is gone: say so, and go on from what is left (rules R10, Q5c)."""
+    missing = None
+    if refusal.first_available is not None and call.keyed:
+        missing = call.positions.jump(refusal.first_available, refusal.lost or 0)
+    if missing is None:
+        endings.refuse(ledger, call, Reason.EVENTS_GONE)
+        return
+    if missing:
+        call.efforts.progress()
+        ledger.effects.append(GapFound(call.call_id, call.positions.received, missing))
+    recovery.lose(ledger, call, fate=Fate.ANSWERED)
+
+
+def _drop_cursor(ledger: Ledger, call: Call) -> None:
+    """The cursor was not understood: without the event id the position in the body still stands (rule Q13, case F3)."""
+    if call.positions.header_cursor is None or call.way is not Way.RESUME:
+        endings.refuse(ledger, call, Reason.INVALID_CURSOR)
+        return
+    call.positions.forget_cursor()
+    recovery.lose(ledger, call, fate=Fate.ANSWERED)
+
+
+def _superseded(ledger: Ledger, call: Call) -> None:
+    """Another attempt has the call: if it may be one of our own that was late, come back once more (rules Q6b, R14)."""
+    if call.efforts.unknown_fates:
+        call.efforts.unknown_fates -= 1
+        recovery.lose(ledger, call, fate=Fate.ANSWERED)
+    else:
+        endings.refuse(ledger, call, Reason.SUPERSEDED)
