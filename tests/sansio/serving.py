@@ -93,6 +93,8 @@ class Seen:
     outstanding: bool = False
     slow: bool = False
     """Its peer takes nothing for now."""
+    silent: bool = False
+    """Its peer has said that it will send nothing more."""
     over: EndWriting | DropConnection | ConnectionLost | None = None
 
     @property
@@ -238,10 +240,15 @@ class Serving:
                 assert all(chunks)
                 seen.outstanding = True
                 seen.chunks += chunks
-            case EndWriting(connection_id) | DropConnection(connection_id):
+            case EndWriting(connection_id):
                 seen = self.seen[connection_id]
                 assert seen.over is None, "a connection ends once"
-                assert not isinstance(effect, EndWriting) or seen.framing is not Framing.HTTP or seen.head is not None
+                assert seen.framing is not Framing.HTTP or seen.head is not None
+                seen.over = effect
+            case DropConnection(connection_id):
+                seen = self.seen[connection_id]
+                ended_in_vain = isinstance(seen.over, EndWriting) and seen.outstanding
+                assert seen.over is None or ended_in_vain, "what is dropped was still there"
                 seen.over = effect
             case WriteLog():
                 self.batches.append(effect)
@@ -358,6 +365,7 @@ class Serving:
 
     def end(self, seen: Seen) -> list[ServerEffect]:
         """Let a peer say that it will send nothing more."""
+        seen.silent = True
         return self.submit(EndOfFile(seen.connection_id, self.entropy()))
 
     def lose(self, seen: Seen) -> list[ServerEffect]:
