@@ -15,13 +15,15 @@ from mcpstreams_sansio.server.effects import AskAnswered, AskFailed, AskFailure,
 from mcpstreams_sansio.server.inputs import (
     ApplicationInput,
     AskPeer,
+    OpenStream,
     Peer,
     ReleaseStream,
     SendMessage,
     WithdrawAsk,
 )
 from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, JSONObject, JSONValue, Notification, Response, is_request_id
-from trio_bindings.entropy import fresh_ask_id
+from mcpstreams_sansio.wire.streams import ResumeInterval
+from trio_bindings.entropy import fresh_ask_id, fresh_token
 from trio_bindings.errors import AskRejectedError, AskUnansweredError, CallError
 
 ArgumentTs = TypeVarTuple("ArgumentTs")
@@ -170,6 +172,16 @@ class Call:
             if not question.settled.is_set():
                 self._work.submit(WithdrawAsk(self._stream_id, ask_id))
             raise
+
+    def open_stream(self, interval: ResumeInterval | None = None) -> None:
+        """Let the call survive a loss of its connection although its policy said nothing of that (rule R18).
+
+        It has an effect before the first message only, and with a client that can come back.
+
+        Args:
+            interval: When the client may come back; by default, as the server's limits say.
+        """
+        self._work.submit(OpenStream(self._stream_id, fresh_token(), interval or ResumeInterval()))
 
     def release(self) -> None:
         """Let go of the connection, not of the call: the client comes back by itself, and nothing is lost (H15)."""

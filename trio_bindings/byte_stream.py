@@ -3,19 +3,33 @@
 from __future__ import annotations
 
 import functools
-from typing import assert_never
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
+from typing import TypeAlias, assert_never, final
 
 import trio
 
+from mcpstreams_sansio.client.config import ClientConfig
+from mcpstreams_sansio.client.effects import OpenConnection
+from mcpstreams_sansio.client.inputs import Connected, ConnectFailed
+from mcpstreams_sansio.client.machine import ClientEffect, ClientInput
 from mcpstreams_sansio.connections import EndWriting, Framing, Write
 from mcpstreams_sansio.http.messages import SendHead
 from mcpstreams_sansio.ids import Principal
 from mcpstreams_sansio.server.machine import PeerConnected, ServerConfig
+from mcpstreams_sansio.wire.jsonrpc import JSONObject
 from trio_bindings.app import Handler
+from trio_bindings.client import (
+    ClientSession,
+    RequestHandler,
+    ServerNotificationHandler,
+    open_session,
+    refuse_every_request,
+)
 from trio_bindings.closing import STREAM_FAILURES, close_politely
-from trio_bindings.driver import Connection
+from trio_bindings.driver import Connection, Driver
 from trio_bindings.logs.interface import StreamLog
-from trio_bindings.server import LOOPBACK, MAX_CONNECTIONS, NotificationHandler, RunningServer, open_server
+from trio_bindings.server import LOOPBACK, MAX_CONNECTIONS, ClientNotificationHandler, RunningServer, open_server
 
 
 async def run_byte_stream(connection: Connection, stream: trio.abc.Stream) -> None:
@@ -60,6 +74,9 @@ async def _write(connection: Connection, stream: trio.abc.Stream, scope: trio.Ca
     scope.cancel()
 
 
+# -------------------------------------------------------------------------------------------------------------- server
+
+
 async def serve_stream(server: RunningServer, stream: trio.abc.Stream, principal: Principal | None = None) -> None:
     """Serve one client on a stream until either side is done with it. The stream belongs to this call.
 
@@ -80,7 +97,7 @@ async def serve_tcp(
     *,
     host: str = LOOPBACK,
     config: ServerConfig | None = None,
-    on_notification: NotificationHandler | None = None,
+    on_notification: ClientNotificationHandler | None = None,
     log: StreamLog | None = None,
     max_connections: int = MAX_CONNECTIONS,
     task_status: trio.TaskStatus[RunningServer] = trio.TASK_STATUS_IGNORED,
@@ -103,3 +120,93 @@ async def serve_tcp(
         listeners = await server.open_port(port, host)
         task_status.started(server)
         await server.accept(listeners, functools.partial(serve_stream, server))
+
+
+# -------------------------------------------------------------------------------------------------------------- client
+
+
+Dial: TypeAlias = Callable[[], Awaitable[trio.abc.Stream]]
+"""Reaches the server once more. It raises `OSError`, or what a stream raises, if that cannot be done."""
+
+
+@final
+class Dialer:
+    """Opens connections when the machine wants one.
+
+    Args:
+        open_stream: Reaches the server.
+        driver: Owns the machine.
+    """
+
+    def __init__(self, open_stream: Dial, driver: Driver[ClientInput, ClientEffect]) -> None:
+        self._open_stream = open_stream
+        self._driver = driver
+        driver.route(OpenConnection, self._open)
+
+    def _open(self, effect: OpenConnection) -> None:
+        connection = self._driver.add_connection(effect.connection_id)
+        self._driver.start_soon(self._carry, connection)
+
+    async def _carry(self, connection: Connection) -> None:
+        with self._driver.carry(connection):
+            try:
+                stream = await self._open_stream()
+            except (OSError, *STREAM_FAILURES):
+                self._driver.submit(ConnectFailed(connection.connection_id))
+            else:
+                self._driver.submit(Connected(connection.connection_id))
+                await run_byte_stream(connection, stream)
+
+
+def connect_stream(
+    open_stream: Dial,
+    *,
+    client_info: JSONObject | None = None,
+    capabilities: JSONObject | None = None,
+    config: ClientConfig | None = None,
+    on_request: RequestHandler = refuse_every_request,
+    on_notification: ServerNotificationHandler | None = None,
+) -> AbstractAsyncContextManager[ClientSession]:
+    """Talk to an MCP server over streams of lines for as long as the block runs. Calls survive every disconnection.
+
+    Args:
+        open_stream: Reaches the server; called again for each reconnection.
+        client_info: `name` and `version` of the application.
+        capabilities: What the application can do: `{"sampling": {}}` and the like.
+        config: Limits and times.
+        on_request: Answers what the server asks; each in a task of its own.
+        on_notification: Hears what the server announces; each in a task of its own.
+
+    Raises:
+        LocalProtocolError: `capabilities` are malformed.
+    """
+    return open_session(
+        Framing.LINES,
+        functools.partial(Dialer, open_stream),
+        client_info=client_info,
+        capabilities=capabilities,
+        config=config,
+        on_request=on_request,
+        on_notification=on_notification,
+    )
+
+
+def connect_tcp(
+    host: str,
+    port: int,
+    *,
+    client_info: JSONObject | None = None,
+    capabilities: JSONObject | None = None,
+    config: ClientConfig | None = None,
+    on_request: RequestHandler = refuse_every_request,
+    on_notification: ServerNotificationHandler | None = None,
+) -> AbstractAsyncContextManager[ClientSession]:
+    """Talk to an MCP server over TCP, one message a line; everything else is as with `connect_stream`."""
+    return connect_stream(
+        functools.partial(trio.open_tcp_stream, host, port),
+        client_info=client_info,
+        capabilities=capabilities,
+        config=config,
+        on_request=on_request,
+        on_notification=on_notification,
+    )

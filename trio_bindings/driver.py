@@ -12,9 +12,9 @@ import contextlib
 import enum
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from types import TracebackType
-from typing import Generic, Protocol, Self, TypeAlias, TypeVar, assert_never, cast, final
+from typing import Generic, Protocol, Self, TypeAlias, TypeVar, TypeVarTuple, assert_never, cast, final
 
 import trio
 
@@ -46,6 +46,7 @@ EffectT = TypeVar("EffectT")
 InputT_contra = TypeVar("InputT_contra", contravariant=True)
 EffectT_co = TypeVar("EffectT_co", covariant=True)
 KindT = TypeVar("KindT")
+ArgumentTs = TypeVarTuple("ArgumentTs")
 
 
 class Machine(Protocol[InputT_contra, EffectT_co]):
@@ -74,6 +75,17 @@ class _Phase(enum.Enum):
     """The machine dropped it or knows that it is lost."""
 
 
+@enum.unique
+class _Life(enum.Enum):
+    """How far the driver's block has come."""
+
+    RUNNING = enum.auto()
+    LEAVING = enum.auto()
+    """The body is done, and the tasks are being cancelled."""
+
+    OVER = enum.auto()
+
+
 @final
 class Connection:
     """One delivery path between its transport, which reads and writes, and the machine.
@@ -89,6 +101,9 @@ class Connection:
         self.connection_id = connection_id
         self.scope = trio.CancelScope()
         """Everything that the transport does for this connection; cancelled when the machine drops it."""
+        self.wanted = trio.Event()
+        """Set while the transport should read, and once it need not any more: for those that can stop reading (R23)."""
+        self.wanted.set()
         self._submit = submit
         self._phase = _Phase.OPEN
         self._send, self._commands = trio.open_memory_channel[WriteCommand](MAX_COMMANDS)
@@ -138,9 +153,10 @@ class Connection:
                 assert_never(command)
         self._send.send_nowait(command)
 
-    def dropped(self) -> None:
-        """Stop everything that goes on for this connection: the machine does not want it any more."""
+    def drop(self) -> None:
+        """Stop everything that goes on for this connection: nobody wants it any more, and nothing is reported of it."""
         self._phase = _Phase.GONE
+        self.wanted.set()
         self.scope.cancel()
 
 
@@ -148,8 +164,9 @@ class Connection:
 class Driver(Generic[InputT, EffectT]):
     """Carries out what one machine says, for as long as its `async with` block runs.
 
-    All tasks live inside that block: leaving it cancels and awaits them. An exception of the block's own body comes out
-    as it is, not wrapped into a group.
+    All tasks live inside that block: leaving it cancels and awaits them. If the block is cancelled from outside, its
+    body is cancelled first and the tasks only once the body is done: what the body says while it leaves still gets out.
+    An exception of the body comes out as it is, not wrapped into a group.
 
     Args:
         machine: Owned from now on: nobody else may call it.
@@ -163,7 +180,8 @@ class Driver(Generic[InputT, EffectT]):
         self._alarm = trio.CancelScope()
         self._leavings = trio.lowlevel.ParkingLot()
         self._block = contextlib.AsyncExitStack()
-        self._is_closed = False
+        self._life = _Life.RUNNING
+        self._shields: set[trio.CancelScope] = set()
         self.route(Write, self.queue)
         self.route(EndWriting, self.queue)
         self.route(DropConnection, self._drop)
@@ -186,7 +204,7 @@ class Driver(Generic[InputT, EffectT]):
             LocalProtocolError: The input is wrong whatever the time; nothing has changed (rule R13).
             trio.ClosedResourceError: The driver's block is over, so nothing could be carried out.
         """
-        if self._is_closed:
+        if self._life is _Life.OVER:
             raise trio.ClosedResourceError
         for effect in self._machine.handle(event, trio.current_time()):
             self._routes[type(effect)](effect)
@@ -230,6 +248,10 @@ class Driver(Generic[InputT, EffectT]):
             del self._connections[connection.connection_id]
             self._leavings.unpark_all()
 
+    def connection(self, connection_id: ConnectionId) -> Connection | None:
+        """Return a connection, unless its transport is done with it."""
+        return self._connections.get(connection_id)
+
     async def wait_without_connections(self) -> None:
         """Return once no connection is left."""
         while self._connections:
@@ -240,22 +262,39 @@ class Driver(Generic[InputT, EffectT]):
         self._connections[effect.connection_id].queue(effect)
 
     def _drop(self, effect: DropConnection) -> None:
-        self._connections[effect.connection_id].dropped()
+        self._connections[effect.connection_id].drop()
 
     # --------------------------------------------------------------------------------------------------------- tasks
+
+    def start_soon(self, function: Callable[[*ArgumentTs], Awaitable[object]], *arguments: *ArgumentTs) -> None:
+        """Start a task that is cancelled once the body of the driver's block is done, and not before."""
+        self.nursery.start_soon(self._run, function, *arguments)
+
+    async def _run(self, function: Callable[[*ArgumentTs], Awaitable[object]], *arguments: *ArgumentTs) -> None:
+        with trio.CancelScope(shield=self._life is _Life.RUNNING) as scope:
+            self._shields.add(scope)
+            try:
+                await function(*arguments)
+            finally:
+                self._shields.discard(scope)
 
     async def __aenter__(self) -> Self:
         self.nursery = await self._block.enter_async_context(trio.open_nursery())
         """Where every task of the driver and its owner lives."""
-        self.nursery.start_soon(self._keep_time)
+        self.start_soon(self._keep_time)
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        self._life = _Life.LEAVING
+        for connection in self._connections.values():
+            connection.drop()
+        for scope in self._shields:
+            scope.shield = False
         # The nursery is not told of the body's exception: it would wrap it. What a task raised still comes out of here.
         self.nursery.cancel_scope.cancel()
         try:
             await self._block.aclose()
         finally:
-            self._is_closed = True
+            self._life = _Life.OVER

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from typing import Final
 
-from mcpstreams_sansio.ids import Entropy
+from mcpstreams_sansio.ids import Entropy, Secret
 
 _SEED_BYTES: Final = 32
 _NAME_BYTES: Final = 16
@@ -21,6 +21,16 @@ def fresh_ask_id() -> str:
     return secrets.token_urlsafe(_SEED_BYTES)
 
 
+def fresh_token() -> Secret:
+    """Return a resume token (rule Q11a)."""
+    return Secret(secrets.token_urlsafe(_SEED_BYTES))
+
+
 def fresh_instance() -> str:
     """Return a name that no other server or client has: what `instance` needs unless its memory outlives it (R21.7)."""
     return secrets.token_urlsafe(_NAME_BYTES)
+
+
+def fresh_seed() -> int:
+    """Return a small number to repeat a run by."""
+    return secrets.randbelow(1_000_000)

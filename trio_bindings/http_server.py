@@ -17,7 +17,7 @@ from trio_bindings.driver import Connection
 from trio_bindings.entropy import fresh_entropy
 from trio_bindings.h11_connection import H11Connection, HTTPLimits, PeerGoneError
 from trio_bindings.logs.interface import StreamLog
-from trio_bindings.server import LOOPBACK, MAX_CONNECTIONS, NotificationHandler, RunningServer, open_server
+from trio_bindings.server import LOOPBACK, MAX_CONNECTIONS, ClientNotificationHandler, RunningServer, open_server
 
 Authenticate: TypeAlias = Callable[[HTTPRequest], Principal | None]
 """Says who made a request; `None` is nobody in particular (rule R25)."""
@@ -33,7 +33,7 @@ async def serve_http(
     host: str = LOOPBACK,
     config: ServerConfig | None = None,
     limits: HTTPLimits | None = None,
-    on_notification: NotificationHandler | None = None,
+    on_notification: ClientNotificationHandler | None = None,
     log: StreamLog | None = None,
     authenticate: Authenticate | None = None,
     wrap_stream: WrapStream | None = None,

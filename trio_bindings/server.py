@@ -37,7 +37,7 @@ from trio_bindings.entropy import fresh_instance
 from trio_bindings.logs.interface import StreamLog
 from trio_bindings.tasks import LimitedTasks
 
-NotificationHandler: TypeAlias = Callable[[NotificationReceived], Awaitable[object]]
+ClientNotificationHandler: TypeAlias = Callable[[NotificationReceived], Awaitable[object]]
 """Hears what clients announce; each in a task of its own."""
 
 MAX_NOTIFICATION_TASKS = 100
@@ -72,7 +72,7 @@ class RunningServer:
         driver: Driver[ServerInput, ServerEffect],
         handler: Handler,
         config: ServerConfig,
-        on_notification: NotificationHandler | None,
+        on_notification: ClientNotificationHandler | None,
         max_connections: int,
     ) -> None:
         self.driver = driver
@@ -108,7 +108,7 @@ class RunningServer:
 
     def _start_call(self, effect: StartCall) -> None:
         work = self._works[effect.stream_id] = Work(effect, self.driver.submit)
-        self.driver.nursery.start_soon(self._run, work)
+        self.driver.start_soon(self._run, work)
 
     async def _run(self, work: Work) -> None:
         """Run the handler of one call and answer, unless nobody can receive the answer any more."""
@@ -257,7 +257,7 @@ async def open_server(
     handler: Handler,
     *,
     config: ServerConfig | None = None,
-    on_notification: NotificationHandler | None = None,
+    on_notification: ClientNotificationHandler | None = None,
     log: StreamLog | None = None,
     max_connections: int = MAX_CONNECTIONS,
 ) -> AsyncIterator[RunningServer]:
@@ -280,5 +280,5 @@ async def open_server(
     async with Driver[ServerInput, ServerEffect](Server(config)) as driver:
         server = RunningServer(driver, handler, config, on_notification, max_connections)
         if log is not None:
-            driver.nursery.start_soon(server.keep_log, log)
+            driver.start_soon(server.keep_log, log)
         yield server

@@ -1,0 +1,224 @@
+"""One call of a client, as its application sees it (rules R23, R27)."""
+
+from __future__ import annotations
+
+import enum
+from collections import deque
+from collections.abc import Callable
+from types import TracebackType
+from typing import Self, TypeAlias, final
+
+import attrs
+import trio
+
+from mcpstreams_sansio.client.effects import CallDetached, CallFinished, GapFound, ItemReceived, Outcome
+from mcpstreams_sansio.client.inputs import (
+    ApplicationInput,
+    AttachCall,
+    CancelCall,
+    DetachCall,
+    MakeCall,
+    SavedCall,
+    TakeMessages,
+)
+from mcpstreams_sansio.errors import LocalProtocolError
+from mcpstreams_sansio.ids import CallId
+from mcpstreams_sansio.wire.jsonrpc import JSONObject, Notification
+from trio_bindings.outcomes import result_of
+
+
+@final
+@attrs.frozen
+class Gap:
+    """Messages of the call are lost for good; the next item comes from after them (rule R10)."""
+
+    lost: int
+    """How many."""
+
+
+Item: TypeAlias = Notification | Gap
+"""What iterating a call gives."""
+
+
+@final
+@attrs.frozen
+class CallHandle:
+    """A call that was let go without being cancelled: `ClientSession.attach` goes on with it, here or elsewhere."""
+
+    saved: SavedCall
+    """The call as plain data, secrets included."""
+
+
+@enum.unique
+class _Cut(enum.Enum):
+    """How a call can end without an outcome and without a handle."""
+
+    SESSION_CLOSED = enum.auto()
+
+
+_End: TypeAlias = CallFinished | CallHandle | _Cut
+
+
+@final
+class ClientCall:
+    """A call inside its `async with` block: iterate it for its messages, then ask for its result.
+
+    Coming back for the next message says that the one before is dealt with: the server may forget it. Leaving the block
+    before the call has ended cancels it, unless it was detached.
+
+    Args:
+        begin: Gives the call a fresh id and returns the input that makes or attaches it.
+        submit: The driver's `submit`.
+        forget: Called once the application is done with the call.
+    """
+
+    def __init__(
+        self,
+        begin: Callable[[ClientCall], MakeCall | AttachCall],
+        submit: Callable[[ApplicationInput], None],
+        forget: Callable[[CallId], None],
+    ) -> None:
+        self._begin = begin
+        self._call_id = CallId(0)
+        self._submit = submit
+        self._forget = forget
+        self._waiting: deque[ItemReceived | GapFound] = deque()
+        self._given = 0
+        self._taken = 0
+        self._end: _End | None = None
+        self._news = trio.lowlevel.ParkingLot()
+
+    # ------------------------------------------------------------------------------------- what the session puts down
+
+    def put(self, effect: ItemReceived | GapFound) -> None:
+        """Add an item; how many may wait is the machine's limit (rule R23)."""
+        self._waiting.append(effect)
+        self._news.unpark_all()
+
+    def end(self, effect: CallFinished | CallDetached) -> None:
+        """Note that nothing more comes: here is the outcome, or what brings the call back."""
+        self._end = CallHandle(effect.saved) if isinstance(effect, CallDetached) else effect
+        self._news.unpark_all()
+
+    def cut(self) -> None:
+        """Note that the session is over, and the call with it."""
+        self._end = self._end or _Cut.SESSION_CLOSED
+        self._news.unpark_all()
+
+    # ----------------------------------------------------------------------------------------------------------- block
+
+    async def __aenter__(self) -> Self:
+        if self._call_id:
+            raise LocalProtocolError("a call is made once")
+        await trio.lowlevel.checkpoint()
+        event = self._begin(self)
+        self._call_id = event.call_id
+        try:
+            self._submit(event)
+        except BaseException:
+            self._forget(self._call_id)
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        try:
+            match self._end:
+                case None:
+                    self._submit(CancelCall(self._call_id))
+                case CallFinished(position=position) if error is None:
+                    self._take(position)
+                case _:
+                    pass
+        finally:
+            self._forget(self._call_id)
+
+    # ----------------------------------------------------------------------------------------------------------- items
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Item:
+        """Return the next message, or the gap where messages are lost; it ends where the call ends.
+
+        Raises:
+            trio.ClosedResourceError: The session is over.
+        """
+        self._take(self._given)
+        await trio.lowlevel.checkpoint()
+        while not self._waiting:
+            match self._end:
+                case None:
+                    await self._news.park()
+                case CallFinished() | CallHandle():
+                    raise StopAsyncIteration
+                case _Cut.SESSION_CLOSED:
+                    raise trio.ClosedResourceError
+        effect = self._waiting.popleft()
+        self._given = effect.position
+        return effect.message if isinstance(effect, ItemReceived) else Gap(effect.lost)
+
+    def _take(self, through: int) -> None:
+        if through > self._taken and not isinstance(self._end, CallHandle | _Cut):
+            self._taken = through
+            self._submit(TakeMessages(self._call_id, through))
+
+    # --------------------------------------------------------------------------------------------------------- outcome
+
+    async def outcome(self) -> Outcome:
+        """Return how the call ended, once it has. What was not iterated is discarded.
+
+        Raises:
+            LocalProtocolError: The call was detached: its outcome is for whoever attaches it.
+            trio.ClosedResourceError: The session is over.
+        """
+        await trio.lowlevel.checkpoint()
+        while True:
+            self._discard()
+            match self._end:
+                case None:
+                    await self._news.park()
+                case CallFinished(position=position, outcome=outcome):
+                    self._take(position)
+                    return outcome
+                case CallHandle():
+                    raise LocalProtocolError("a detached call has no outcome here")
+                case _Cut.SESSION_CLOSED:
+                    raise trio.ClosedResourceError
+
+    def _discard(self) -> None:
+        if self._waiting:
+            self._given = self._waiting[-1].position
+            self._waiting.clear()
+        self._take(self._given)
+
+    async def result(self) -> JSONObject:
+        """Return the result of the call, once it is there. What was not iterated is discarded.
+
+        Raises:
+            NoResultError: There is none; the type says why.
+            LocalProtocolError: The call was detached.
+            trio.ClosedResourceError: The session is over.
+        """
+        return result_of(await self.outcome())
+
+    def detach(self) -> CallHandle:
+        """Let go of the call without cancelling it; nothing more comes of it here.
+
+        What was iterated counts as dealt with; what waits comes again wherever the call is attached.
+
+        Raises:
+            LocalProtocolError: The call is over, or was detached before.
+        """
+        if self._end is not None:
+            raise LocalProtocolError("a call can be detached once, and only before its end")
+        self._take(self._given)
+        self._waiting.clear()
+        self._submit(DetachCall(self._call_id))
+        return self._handle()
+
+    def _handle(self) -> CallHandle:
+        if not isinstance(self._end, CallHandle):
+            raise AssertionError("the machine answers DetachCall at once")
+        return self._end

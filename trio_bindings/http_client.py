@@ -1,0 +1,147 @@
+"""Streamable HTTP at the client: one task for each exchange, httpx2 on Trio below."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator, Mapping
+from typing import Final, final
+
+import httpx2
+import trio
+
+from mcpstreams_sansio.client.config import ClientConfig
+from mcpstreams_sansio.client.effects import PauseReading, ResumeReading
+from mcpstreams_sansio.client.inputs import ConnectFailed
+from mcpstreams_sansio.client.machine import ClientEffect, ClientInput
+from mcpstreams_sansio.http.exchange import Endpoint
+from mcpstreams_sansio.http.messages import HeadReceived, HTTPRequest, SendRequest
+from mcpstreams_sansio.wire.jsonrpc import JSONObject
+from trio_bindings.client import (
+    ClientSession,
+    RequestHandler,
+    ServerNotificationHandler,
+    open_session,
+    refuse_every_request,
+)
+from trio_bindings.driver import Connection, Driver
+
+CONNECT_SECONDS: Final = 10.0
+"""How long reaching the server may take; how long an answer may take is the machine's business."""
+
+_NOT_REACHED: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
+"""What httpx2 raises before anything of a request was sent."""
+
+
+@final
+class HTTPExchanges:
+    """Carries out what the machine wants of HTTP.
+
+    Args:
+        driver: Owns the machine.
+        http: Sends the requests.
+        origin: Scheme and authority of the server, to which the machine's targets are relative.
+    """
+
+    def __init__(self, driver: Driver[ClientInput, ClientEffect], http: httpx2.AsyncClient, origin: httpx2.URL) -> None:
+        self._driver = driver
+        self._http = http
+        self._origin = origin
+        driver.route(SendRequest, self._begin)
+        driver.route(PauseReading, self._pause)
+        driver.route(ResumeReading, self._resume)
+
+    def _begin(self, effect: SendRequest) -> None:
+        connection = self._driver.add_connection(effect.connection_id)
+        self._driver.start_soon(self._carry, connection, effect.request)
+
+    async def _carry(self, exchange: Connection, request: HTTPRequest) -> None:
+        with self._driver.carry(exchange):
+            try:
+                await self._exchange(exchange, request)
+            except _NOT_REACHED:
+                self._driver.submit(ConnectFailed(exchange.connection_id))
+            except httpx2.RequestError:
+                exchange.lost()
+
+    async def _exchange(self, exchange: Connection, request: HTTPRequest) -> None:
+        """Report the response piece by piece."""
+        async with self._http.stream(
+            request.method.decode(),
+            self._origin.copy_with(raw_path=request.target),
+            headers=list(request.headers),
+            content=request.body,
+        ) as response:
+            headers = tuple((name.lower(), value) for name, value in response.headers.raw)
+            self._driver.submit(HeadReceived(exchange.connection_id, response.status_code, headers))
+            async for data in response.aiter_bytes():
+                exchange.received(data)
+                # httpx2 tidies up only if it is cancelled while it reads, so nothing else here may be cancelled. The
+                # wait has an end all the same: whoever drops the exchange, or ends the driver, sets the event.
+                with trio.CancelScope(shield=True):
+                    await exchange.wanted.wait()
+            exchange.received_eof()
+
+    def _pause(self, effect: PauseReading) -> None:
+        if (exchange := self._driver.connection(effect.connection_id)) is not None:
+            exchange.wanted = trio.Event()
+
+    def _resume(self, effect: ResumeReading) -> None:
+        if (exchange := self._driver.connection(effect.connection_id)) is not None:
+            exchange.wanted.set()
+
+
+@contextlib.asynccontextmanager
+async def connect_http(
+    url: str,
+    *,
+    headers: Mapping[str, str] | None = None,
+    http: httpx2.AsyncClient | None = None,
+    client_info: JSONObject | None = None,
+    capabilities: JSONObject | None = None,
+    config: ClientConfig | None = None,
+    on_request: RequestHandler = refuse_every_request,
+    on_notification: ServerNotificationHandler | None = None,
+) -> AsyncIterator[ClientSession]:
+    """Talk to an MCP server over HTTP for as long as the block runs. Calls survive every disconnection.
+
+    Args:
+        url: The server's endpoint.
+        headers: What each request carries besides the protocol's own: `{"Authorization": ...}` and the like.
+        http: Sends the requests, where its owner wants proxies, certificates or HTTP/2 of its own; it is not closed.
+            It must neither limit its connections nor the time of reading.
+        client_info: `name` and `version` of the application.
+        capabilities: What the application can do: `{"sampling": {}}` and the like.
+        config: Limits and times.
+        on_request: Answers what the server asks; each in a task of its own.
+        on_notification: Hears what the server announces; each in a task of its own.
+
+    Raises:
+        ValueError: The URL is none of HTTP.
+        LocalProtocolError: `capabilities` are malformed.
+    """
+    server = httpx2.URL(url)
+    if server.scheme not in ("http", "https") or not server.host:
+        raise ValueError("the URL of an MCP server begins with http:// or https:// and a host")
+    own = tuple((name.lower().encode(), value.encode()) for name, value in (headers or {}).items())
+    async with contextlib.AsyncExitStack() as stack:
+        if http is None:
+            http = await stack.enter_async_context(new_http())
+        session = open_session(
+            Endpoint(server.raw_path, own),
+            lambda driver: HTTPExchanges(driver, http, server),
+            client_info=client_info,
+            capabilities=capabilities,
+            config=config,
+            on_request=on_request,
+            on_notification=on_notification,
+        )
+        yield await stack.enter_async_context(session)
+
+
+def new_http() -> httpx2.AsyncClient:
+    """Return what sends requests unless the application brings its own: no limit on streams, none on their length."""
+    return httpx2.AsyncClient(
+        headers={"accept-encoding": "identity"},  # a compressed stream would be held back by whoever compresses it
+        limits=httpx2.Limits(max_connections=None),
+        timeout=httpx2.Timeout(CONNECT_SECONDS, read=None),
+    )
