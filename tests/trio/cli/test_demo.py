@@ -1,0 +1,88 @@
+"""`mcpstreams demo` as a user runs it: small runs over both transports, its options, its exit codes."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from trio_bindings.cli import main
+from trio_bindings.cli.run import Options
+
+COMMAND = [sys.executable, "-c", "from trio_bindings.cli import main; main()"]
+
+
+def demo(*arguments: str) -> Result:
+    return CliRunner().invoke(main, ["demo", *arguments])
+
+
+@pytest.mark.parametrize("transport", ["tcp", "http"])
+def test_small_calls_survive_being_cut_again_and_again(transport: str) -> None:
+    arguments = f"--transport {transport} --cuts 6 --messages 60 --streams 3 --seed 7 --timeout 60 --json"
+    result = demo(*arguments.split())
+    figures = json.loads(result.stdout)
+    assert result.exit_code == 0
+    assert figures["ok"] is True
+    assert figures["produced"] == figures["received"] == 180
+    assert (figures["lost"], figures["out_of_order"], figures["executions"]) == (0, 0, 3)
+    assert figures["cuts"] >= 4
+    assert figures["resumes"] + figures["resends"] >= 1
+    assert (figures["transport"], figures["seed"], figures["streams"]) == (transport, 7, 3)
+
+
+def test_without_json_the_summary_is_for_a_reader_and_progress_goes_elsewhere() -> None:
+    result = demo("--cuts", "0", "--messages", "4", "--streams", "1")
+    assert result.exit_code == 0
+    assert result.stdout.startswith("1 tool calls over http, 0 connections cut")
+    assert result.stdout.endswith("ok\n")
+    assert "stream 1: 4 of 4 messages" in result.stderr
+
+
+def test_it_hashes_the_files_of_any_folder(tmp_path: Path) -> None:
+    (tmp_path / "one").write_text("text")
+    result = demo("--cuts", "0", "--messages", "5", "--streams", "2", "--directory", str(tmp_path), "--json")
+    assert result.exit_code == 0
+    assert json.loads(result.stdout)["received"] == 10
+
+
+def test_a_folder_without_files_is_an_error(tmp_path: Path) -> None:
+    result = demo("--directory", str(tmp_path))
+    assert result.exit_code == 1
+    assert "no files" in result.stderr
+
+
+def test_time_that_is_up_ends_it_with_a_report() -> None:
+    result = demo("--messages", "100000", "--streams", "1", "--cuts", "0", "--timeout", "0.5", "--json")
+    figures = json.loads(result.stdout)
+    assert result.exit_code == 1
+    assert figures["ok"] is figures["finished"] is False
+    assert figures["seconds"] < 5
+
+
+def test_cuts_are_spread_over_the_run_and_come_to_an_end() -> None:
+    options = Options(transport="tcp", cuts=30, messages=2_000, streams=4, seed=1, timeout=1)
+    assert 30 * options.down_bytes / 2 < 2_000 * 4 * 400
+    assert Options(transport="tcp", cuts=0, messages=1, streams=1, seed=1, timeout=1).down_bytes > 0
+
+
+@pytest.mark.parametrize("transport", ["tcp", "http"])
+def test_serving_goes_on_until_it_is_interrupted(transport: str) -> None:
+    process = subprocess.Popen(
+        [*COMMAND, "demo", "--serve", "--transport", transport, "--port", "0"], stderr=subprocess.PIPE, text=True
+    )
+    try:
+        assert process.stderr is not None
+        assert process.stderr.readline().startswith("serving at ")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=10) == 0
+        assert process.stderr.read() == ""
+    finally:
+        process.kill()
+        process.wait()
+        if process.stderr is not None:
+            process.stderr.close()

@@ -1,0 +1,547 @@
+"""A client and a server of these bindings, over every transport: what an application relies on (rules R23, R27)."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager
+from typing import get_args
+
+import attrs
+import pytest
+import trio
+import trio.testing
+
+from mcpstreams_sansio import LocalProtocolError
+from mcpstreams_sansio.client.config import ClientConfig
+from mcpstreams_sansio.client.effects import Failure, NotificationReceived, Recovery
+from mcpstreams_sansio.client.machine import Client, ClientEffect, ClientInput
+from mcpstreams_sansio.connections import Framing
+from mcpstreams_sansio.wire.jsonrpc import JSONObject, Notification
+from tests.trio.machines import for_ever, settle
+from trio_bindings.app import Call, Handler
+from trio_bindings.byte_stream import Dialer, connect_stream, connect_tcp, serve_stream, serve_tcp
+from trio_bindings.calls import Item
+from trio_bindings.cli.proxy import CuttingProxy, Plan
+from trio_bindings.client import ClientFailedError, ClientSession, RequestHandler, ServerRequest, refuse_every_request
+from trio_bindings.driver import Driver
+from trio_bindings.errors import AskRejectedError, CallError
+from trio_bindings.http_client import HTTPExchanges, connect_http, new_http
+from trio_bindings.http_server import serve_http
+from trio_bindings.outcomes import CallFailedError, CallNotRunError, NoResultError
+from trio_bindings.server import LOOPBACK, RunningServer, open_server
+
+Connect = Callable[..., AbstractAsyncContextManager[ClientSession]]
+
+SWIFT = ClientConfig(instance="client-of-a-test", retry_floor=0.01, handshake_timeout=5)
+
+
+@contextlib.asynccontextmanager
+async def over_memory(handler: Handler) -> AsyncIterator[Connect]:
+    """Connect client and server by streams in memory."""
+    async with open_server(handler) as server:
+
+        async def dial() -> trio.abc.Stream:
+            await trio.lowlevel.checkpoint()
+            ours, theirs = trio.testing.memory_stream_pair()
+            server.driver.nursery.start_soon(serve_stream, server, theirs)
+            return ours
+
+        yield functools.partial(connect_stream, dial)
+
+
+@contextlib.asynccontextmanager
+async def over_tcp(handler: Handler) -> AsyncIterator[Connect]:
+    async with trio.open_nursery() as nursery:
+        server: RunningServer = await nursery.start(serve_tcp, handler, 0)
+        yield functools.partial(connect_tcp, LOOPBACK, server.ports[0])
+        nursery.cancel_scope.cancel()
+
+
+@contextlib.asynccontextmanager
+async def over_http(handler: Handler) -> AsyncIterator[Connect]:
+    async with trio.open_nursery() as nursery:
+        server: RunningServer = await nursery.start(serve_http, handler, 0)
+        yield functools.partial(connect_http, f"http://{LOOPBACK}:{server.ports[0]}/mcp")
+        nursery.cancel_scope.cancel()
+
+
+Transport = Callable[[Handler], AbstractAsyncContextManager[Connect]]
+every_transport = pytest.mark.parametrize("transport", [over_memory, over_tcp, over_http])
+
+
+@contextlib.asynccontextmanager
+async def connected(
+    transport: Transport,
+    handler: Handler,
+    capabilities: JSONObject | None = None,
+    on_request: RequestHandler | None = None,
+) -> AsyncIterator[ClientSession]:
+    options = {} if on_request is None else {"on_request": on_request}
+    with trio.fail_after(10):
+        async with (
+            transport(handler) as connect,
+            connect(config=SWIFT, capabilities=capabilities or {}, **options) as session,
+        ):
+            yield session
+
+
+async def do_nothing(call: Call) -> JSONObject:
+    await trio.lowlevel.checkpoint()
+    return {}
+
+
+async def count_to_three(call: Call) -> JSONObject:
+    for number in (1, 2, 3):
+        await call.notify("notifications/message", {"level": "info", "data": number})
+    return {"counted": 3}
+
+
+def data(item: Item) -> object:
+    assert isinstance(item, Notification)
+    assert item.params is not None
+    return item.params["data"]
+
+
+# ---------------------------------------------------------------------------------------------------- totality, meeting
+
+
+def members(union: object) -> set[object]:
+    found: set[object] = set()
+    for member in get_args(union):
+        found |= members(member) or {member}
+    return found
+
+
+async def test_every_effect_of_the_machine_has_a_route() -> None:
+    async def dial() -> trio.abc.Stream:
+        await trio.sleep_forever()
+
+    machine = Client(SWIFT, Framing.LINES, {})
+    async with new_http() as http, Driver[ClientInput, ClientEffect](machine) as driver:
+        ClientSession(driver, refuse_every_request, None)
+        Dialer(dial, driver)
+        HTTPExchanges(driver, http, http.base_url)
+        assert driver.routed == members(ClientEffect)
+
+
+@every_transport
+async def test_a_client_meets_its_server(transport: Transport) -> None:
+    async with connected(transport, do_nothing) as session:
+        server = await session.connected()
+        assert server.server_info["name"] == "mcpstreams"
+        assert session.server == server
+
+
+async def test_a_server_that_is_not_there_is_waited_for_within_the_budget(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    async def dial() -> trio.abc.Stream:
+        await trio.lowlevel.checkpoint()
+        raise OSError("nobody listens")
+
+    config = ClientConfig(instance="client-of-a-test", patience=20, max_attempts=5)
+    async with connect_stream(dial, config=config) as session:
+        with pytest.raises(CallNotRunError), trio.fail_after(100):
+            await session.request("tools/list")
+        assert session.server is None
+
+
+async def test_a_server_that_speaks_something_else_is_no_server() -> None:
+    async def not_found(stream: trio.SocketStream) -> None:
+        async with stream:
+            with contextlib.suppress(trio.BrokenResourceError):
+                await stream.receive_some()
+                await stream.send_all(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
+                await stream.send_eof()
+
+    async with trio.open_nursery() as nursery:
+        listeners = await nursery.start(trio.serve_tcp, not_found, 0)
+        port = listeners[0].socket.getsockname()[1]
+        with trio.fail_after(10):
+            async with connect_http(f"http://{LOOPBACK}:{port}/mcp", config=SWIFT) as session:
+                with pytest.raises(ClientFailedError) as caught:
+                    await session.connected()
+                assert caught.value.failure is Failure.HANDSHAKE_REFUSED
+                with pytest.raises(CallNotRunError):
+                    await session.request("tools/list")
+        nursery.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize("url", ["ftp://localhost/mcp", "localhost:8000/mcp", "http://", ""])
+async def test_a_url_that_is_none_of_http_is_refused(url: str) -> None:
+    with pytest.raises(ValueError, match="URL"):
+        await connect_http(url).__aenter__()
+
+
+# -------------------------------------------------------------------------------------------------------------- calls
+
+
+@every_transport
+async def test_a_call_gives_its_messages_and_then_its_result(transport: Transport) -> None:
+    async with connected(transport, count_to_three) as session, session.call("tools/call", {"name": "t"}) as call:
+        assert [data(item) async for item in call] == [1, 2, 3]
+        assert await call.result() == {"counted": 3}
+
+
+@every_transport
+async def test_a_request_gives_just_the_result(transport: Transport) -> None:
+    async with connected(transport, count_to_three) as session:
+        assert await session.request("tools/call", {"name": "t"}) == {"counted": 3}
+
+
+@every_transport
+async def test_calls_run_side_by_side_and_do_not_mix(transport: Transport) -> None:
+    async def echo(call: Call) -> JSONObject:
+        for _ in range(5):
+            await call.notify("notifications/message", {"level": "info", "data": call.params["name"]})
+        return {"name": call.params["name"]}
+
+    async with connected(transport, echo) as session, trio.open_nursery() as nursery:
+
+        async def follow(name: str) -> None:
+            async with session.call("tools/call", {"name": name}) as call:
+                assert [data(item) async for item in call] == [name] * 5
+                assert await call.result() == {"name": name}
+
+        for number in range(10):
+            nursery.start_soon(follow, f"tool-{number}")
+
+
+@every_transport
+async def test_an_error_of_the_handler_is_the_callers_exception(transport: Transport) -> None:
+    async def fail(call: Call) -> JSONObject:
+        await trio.lowlevel.checkpoint()
+        raise CallError(-5, "no such city", {"city": "Atlantis"})
+
+    async with connected(transport, fail) as session:
+        with pytest.raises(CallFailedError) as caught:
+            await session.request("tools/call", {"name": "t"})
+    error = caught.value.error
+    assert (error.code, error.message, error.data) == (-5, "no such city", {"city": "Atlantis"})
+
+
+@every_transport
+async def test_a_call_that_cannot_be_sent_is_the_callers_mistake_and_harms_no_other(transport: Transport) -> None:
+    async with connected(transport, do_nothing) as session:
+        with pytest.raises(LocalProtocolError):
+            await session.request("tools/call", {"_meta": {"mcpstreams/key": "mine"}})
+        assert await session.request("tools/call", {"name": "t"}) == {}
+
+
+async def test_a_call_is_made_once() -> None:
+    async with connected(over_memory, do_nothing) as session:
+        call = session.call("tools/list")
+        async with call:
+            await call.result()
+        with pytest.raises(LocalProtocolError):
+            await call.__aenter__()
+
+
+async def test_calls_may_be_entered_in_another_order_than_they_were_prepared() -> None:
+    async with connected(over_memory, do_nothing) as session:
+        first, second = session.call("tools/list"), session.call("tools/list")
+        async with second, first:
+            assert await first.result() == await second.result() == {}
+
+
+class Waiting:
+    """A handler that waits, and says how it ended."""
+
+    def __init__(self) -> None:
+        self.started = trio.Event()
+        self.cancelled = trio.Event()
+        self.go_on = trio.Event()
+        self.runs = 0
+
+    async def __call__(self, call: Call) -> JSONObject:
+        self.runs += 1
+        self.started.set()
+        try:
+            await self.go_on.wait()
+        except trio.Cancelled:
+            self.cancelled.set()
+            raise
+        return {"done": True}
+
+
+@pytest.mark.rule("R22", "R27")
+@every_transport
+async def test_leaving_early_cancels_the_work_at_the_server(transport: Transport) -> None:
+    handler = Waiting()
+    async with connected(transport, handler) as session:
+        async with session.call("tools/call", {"name": "t"}):
+            await handler.started.wait()
+        await handler.cancelled.wait()
+
+
+@pytest.mark.rule("R22", "R27")
+@pytest.mark.parametrize("transport", [over_memory, over_tcp])
+async def test_the_server_hears_of_a_cancelled_call_although_everything_is_cancelled(transport: Transport) -> None:
+    handler = Waiting()
+    async with transport(handler) as connect:
+        with trio.CancelScope() as scope:
+            async with connect(config=SWIFT) as session, session.call("tools/call", {"name": "t"}) as call:
+                await handler.started.wait()
+                scope.cancel()
+                await call.result()
+        with trio.fail_after(5):
+            await handler.cancelled.wait()
+
+
+@every_transport
+async def test_abandoning_the_iteration_leaves_nothing_running(transport: Transport) -> None:
+    async with connected(transport, count_to_three) as session:
+        async with session.call("tools/call", {"name": "t"}) as call:
+            async for _ in call:
+                break
+        assert await session.request("tools/call", {"name": "t"}) == {"counted": 3}
+
+
+@pytest.mark.rule("R27")
+@every_transport
+async def test_a_detached_call_goes_on_and_is_attached_again(transport: Transport) -> None:
+    handler = Waiting()
+    async with connected(transport, handler) as session:
+        async with session.call("tools/call", {"name": "t"}) as call:
+            await handler.started.wait()
+            handle = call.detach()
+        await settle()
+        assert not handler.cancelled.is_set()
+        handler.go_on.set()
+        async with session.attach(handle) as again:
+            assert await again.result() == {"done": True}
+    assert handler.runs == 1
+
+
+@every_transport
+async def test_when_the_session_ends_nobody_waits_on(transport: Transport) -> None:
+    handler = Waiting()
+    sessions: list[ClientSession] = []
+    opened, failed = trio.Event(), trio.Event()
+
+    async def wait() -> None:
+        await opened.wait()
+        with pytest.raises((NoResultError, trio.ClosedResourceError)):
+            await sessions[0].request("tools/call", {"name": "t"})
+        failed.set()
+
+    async with transport(handler) as connect, trio.open_nursery() as nursery:
+        nursery.start_soon(wait)
+        async with connect(config=SWIFT) as session:
+            sessions.append(session)
+            opened.set()
+            await handler.started.wait()
+        with trio.fail_after(5):
+            await failed.wait()
+
+
+async def test_a_closed_session_takes_no_calls() -> None:
+    async with connected(over_memory, do_nothing) as session:
+        pass
+    with pytest.raises(trio.ClosedResourceError):
+        await session.request("tools/list")
+
+
+# ------------------------------------------------------------------------------------------------------------ questions
+
+
+async def ask(call: Call) -> JSONObject:
+    return await call.ask("sampling/createMessage", {"maxTokens": 1})
+
+
+@every_transport
+async def test_the_application_answers_what_the_server_asks(transport: Transport) -> None:
+    seen: list[ServerRequest] = []
+
+    async def answer(request: ServerRequest) -> JSONObject:
+        await trio.lowlevel.checkpoint()
+        seen.append(request)
+        return {"role": "assistant"}
+
+    async with (
+        connected(transport, ask, {"sampling": {}}, answer) as session,
+        session.call("tools/call", {"name": "t"}) as call,
+    ):
+        assert await call.result() == {"role": "assistant"}
+    assert [(request.method, request.params, request.call) for request in seen] == [
+        ("sampling/createMessage", {"maxTokens": 1}, call)
+    ]
+
+
+@every_transport
+async def test_a_request_that_nobody_answers_gets_method_not_found(transport: Transport) -> None:
+    async def expect_refusal(call: Call) -> JSONObject:
+        with pytest.raises(AskRejectedError) as caught:
+            await call.ask("custom/question")
+        return {"code": caught.value.error.code}
+
+    async with connected(transport, expect_refusal) as session:
+        assert await session.request("tools/call", {"name": "t"}) == {"code": -32601}
+
+
+@pytest.mark.parametrize("answer", [None, {"x": object()}], ids=repr)
+async def test_a_fault_of_the_application_tells_the_server_nothing(
+    answer: JSONObject, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def expect_refusal(call: Call) -> JSONObject:
+        with pytest.raises(AskRejectedError) as caught:
+            await call.ask("custom/question")
+        return {"code": caught.value.error.code, "message": caught.value.error.message}
+
+    async def give(request: ServerRequest) -> JSONObject:
+        await trio.lowlevel.checkpoint()
+        return answer
+
+    async with connected(over_memory, expect_refusal, on_request=give) as session:
+        result = await session.request("tools/call", {"name": "t"})
+    assert result == {"code": -32603, "message": "Internal error"}
+    assert "failed" in caplog.text
+
+
+@pytest.mark.rule("R24")
+@every_transport
+async def test_a_withdrawn_question_ends_the_task_that_answers_it(transport: Transport) -> None:
+    withdrawn = trio.Event()
+
+    async def impatient(call: Call) -> JSONObject:
+        with trio.move_on_after(0.05):
+            await call.ask("custom/question")
+        return {}
+
+    async def think(request: ServerRequest) -> JSONObject:
+        try:
+            await for_ever()
+        finally:
+            withdrawn.set()
+        return {}
+
+    async with connected(transport, impatient, on_request=think) as session:
+        assert await session.request("tools/call", {"name": "t"}) == {}
+        await withdrawn.wait()
+
+
+@every_transport
+async def test_a_notification_of_the_client_reaches_the_server(transport: Transport) -> None:
+    async with connected(transport, do_nothing) as session:
+        await session.notify("notifications/roots/list_changed")
+        assert await session.request("tools/list") == {}
+
+
+async def test_a_notification_of_the_server_outside_a_call_reaches_the_application() -> None:
+    heard = trio.Event()
+
+    async def listen(notification: NotificationReceived) -> None:
+        await trio.lowlevel.checkpoint()
+        assert notification.method == "notifications/tools/list_changed"
+        heard.set()
+
+    async def dial() -> trio.abc.Stream:
+        await trio.lowlevel.checkpoint()
+        ours, theirs = trio.testing.memory_stream_pair()
+        nursery.start_soon(server, theirs)
+        return ours
+
+    async def server(stream: trio.abc.Stream) -> None:
+        hello = json.loads(await stream.receive_some())
+        result = {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {"name": "s", "version": "1"}}
+        for message in ({"id": hello["id"], "result": result}, {"method": "notifications/tools/list_changed"}):
+            await stream.send_all(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+        while await stream.receive_some():
+            continue
+        await stream.aclose()
+
+    async with trio.open_nursery() as nursery:
+        with trio.fail_after(5):
+            async with connect_stream(dial, config=SWIFT, on_notification=listen):
+                await heard.wait()
+        nursery.cancel_scope.cancel()
+
+
+# -------------------------------------------------------------------------------------------------------------- losses
+
+
+@contextlib.asynccontextmanager
+async def cut(transport: str, handler: Handler, *plans: Plan) -> AsyncIterator[tuple[ClientSession, CuttingProxy]]:
+    """Connect through a proxy that cuts the first connections as planned, and no other."""
+    left = list(plans)
+    serve = serve_http if transport == "http" else serve_tcp
+    async with trio.open_nursery() as nursery:
+        server: RunningServer = await nursery.start(serve, handler, 0)
+        proxy = CuttingProxy(server.ports[0], len(plans), 1, 1)
+        spared = Plan(up=2**40, down=2**40, reset=False)
+        proxy.plan = lambda: left.pop(0) if left else spared  # type: ignore[method-assign]  # a test decides where
+        port: int = await nursery.start(proxy.serve)
+        connect = connect_http(f"http://{LOOPBACK}:{port}/mcp", config=SWIFT) if transport == "http" else None
+        with trio.fail_after(20):
+            async with connect or connect_tcp(LOOPBACK, port, config=SWIFT) as session:
+                yield session, proxy
+        nursery.cancel_scope.cancel()
+
+
+@pytest.mark.rule("P8", "P16", "R21")
+@pytest.mark.parametrize("reset", [True, False])
+@pytest.mark.parametrize("down", [0, 1, 200, 500, 700, 900, 1_500, 3_000])
+@pytest.mark.parametrize("transport", ["tcp", "http"])
+async def test_wherever_the_answer_is_cut_each_message_comes_once_and_the_tool_runs_once(
+    transport: str, down: int, reset: bool
+) -> None:
+    runs = 0
+
+    async def count(call: Call) -> JSONObject:
+        nonlocal runs
+        runs += 1
+        for number in range(10):
+            await call.notify("notifications/message", {"level": "info", "data": number})
+        return {"runs": runs}
+
+    plan = Plan(up=2**40, down=down, reset=reset)
+    plans = [plan] if transport == "tcp" else [Plan(2**40, 2**40, reset=False), plan, plan]
+    async with cut(transport, count, *plans) as (session, _), session.call("tools/call", {"name": "t"}) as call:
+        assert [data(item) async for item in call] == list(range(10))
+        assert await call.result() == {"runs": 1}
+
+
+@pytest.mark.parametrize("up", [0, 1, 150, 300, 450])
+@pytest.mark.parametrize("transport", ["tcp", "http"])
+async def test_wherever_the_request_is_cut_the_tool_runs_once(transport: str, up: int) -> None:
+    handler = Waiting()
+    handler.go_on.set()
+    async with cut(transport, handler, *[Plan(up=up, down=2**40, reset=False)] * 3) as (session, proxy):
+        assert await session.request("tools/call", {"name": "t"}) == {"done": True}
+        assert proxy.made >= 1
+    assert handler.runs == 1
+
+
+async def test_what_it_did_below_the_application_is_counted() -> None:
+    handler = Waiting()
+    async with cut("tcp", handler, Plan(up=2**40, down=1_500, reset=False)) as (session, _):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(session.request, "tools/call", {"name": "t", "pad": "x" * 10})
+            await handler.started.wait()
+            handler.go_on.set()
+        attempts = session.counters.attempts
+        assert set(attempts) == set(Recovery)
+        assert isinstance(session.counters.duplicates, int)
+
+
+async def test_an_application_that_takes_nothing_holds_back_the_server_and_loses_nothing() -> None:
+    sent = 0
+
+    async def flood(call: Call) -> JSONObject:
+        nonlocal sent
+        for number in range(200):
+            await call.notify("notifications/message", {"level": "info", "data": f"{number:04} " + "x" * 1_000})
+            sent += 1
+        return {}
+
+    small = attrs.evolve(SWIFT, max_unread=20, max_unread_bytes=20_000)
+    async with over_http(flood) as connect, connect(config=small) as session:
+        async with session.call("tools/call", {"name": "t"}) as call:
+            await trio.sleep(0.2)
+            with trio.fail_after(10):
+                items = [str(data(item))[:4] async for item in call]
+        assert items == [f"{number:04}" for number in range(200)]
+    assert sent == 200

@@ -1,0 +1,65 @@
+"""What a run of the demo came to."""
+
+from __future__ import annotations
+
+import json
+from typing import final
+
+import attrs
+
+
+@final
+@attrs.frozen(kw_only=True)
+class Summary:
+    """The figures of one run; `ok` only if every message came exactly once, in order, and every tool ran once."""
+
+    transport: str
+    seed: int
+    streams: int
+    produced: int
+    """Messages that the tools sent."""
+    received: int
+    """Messages that were handed to the application."""
+    duplicates: int
+    """Messages that came again and were dropped below the application."""
+    out_of_order: int
+    """Messages that came before or after their turn."""
+    lost: int
+    """Messages that did not come."""
+    executions: int
+    """How often the tools ran."""
+    answers: int
+    """Questions in the middle that were answered with what the client said."""
+    matching: int
+    """Streams whose result is the digest that the client made of what it received."""
+    cuts: int
+    """Connections that the proxy cut."""
+    resumes: int
+    resends: int
+    polls: int
+    seconds: float
+    finished: bool
+    """Every call came to an end: neither time nor somebody stopped the run before."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing was lost, repeated or misplaced."""
+        exactly_once = self.received == self.produced and not self.lost and not self.out_of_order
+        all_done = {self.executions, self.answers, self.matching} == {self.streams}
+        return self.finished and exactly_once and all_done
+
+    def as_json(self) -> str:
+        """Return the figures as one JSON object on one line."""
+        return json.dumps({**attrs.asdict(self), "ok": self.ok})
+
+    def as_text(self) -> str:
+        """Return the figures for a reader."""
+        lines = [
+            f"{self.streams} tool calls over {self.transport}, {self.cuts} connections cut, {self.seconds:.1f} s",
+            f"  messages: {self.produced} produced, {self.received} received, {self.lost} lost, "
+            f"{self.out_of_order} out of order ({self.duplicates} duplicates dropped)",
+            f"  tools:    {self.executions} executions, {self.answers} answers, {self.matching} digests equal",
+            f"  recovery: {self.resumes} resumes, {self.resends} calls sent again, {self.polls} polls",
+            "ok" if self.ok else "NOT OK" if self.finished else "NOT OK: it was stopped before every call had ended",
+        ]
+        return "\n".join(lines)
