@@ -18,14 +18,13 @@ def flush(registry: Registry) -> None:
         connection_id = next(iter(registry.touched))
         del registry.touched[connection_id]
         path = registry.connections[connection_id]
-        if path.reply_bytes > registry.config.max_reply_bytes:
-            paths.drop(registry, path, DropReason.FLOODED)
-            continue
         if path.phase in (Phase.UNDECIDED, Phase.ACCEPTED):
             _decide(registry, path)
         if path.idle:
             _write(registry, path)
-        if path.phase is Phase.ENDING and not path.has_work and not path.attached:
+        if path.reply_bytes > registry.config.max_reply_bytes:
+            paths.drop(registry, path, DropReason.FLOODED)
+        elif path.phase is Phase.ENDING and not path.has_work and not path.attached:
             _end(registry, path)
 
 
