@@ -199,8 +199,8 @@ class HTTPServer:
                 status, usual = exchange.empty_status, ()
             case BodyKind.JSON:
                 status, usual = exchange.json_status, JSON_HEADERS
-            case _:
-                assert_never(begin.body)
+            case never:
+                assert_never(never)
         headers = exchange.headers + usual
         if begin.reason is not None:
             status = STATUS_OF_REASON.get(begin.reason, status)

@@ -106,8 +106,8 @@ class ServerPeer:
                     return [self._refuse(message, "the handshake is done")]
                 at = Circumstances(self.connection_id, self.framing, peer, revision, self.policies, entropy, number)
                 return route(message, at)
-            case _:
-                assert_never(self.state)
+            case never:
+                assert_never(never)
 
     def _shake_hands(self, message: Message) -> Sequence[Routed]:
         """Serve `initialize` and `ping`; refuse other requests, and pass over what has no answer."""

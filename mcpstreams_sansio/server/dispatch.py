@@ -7,7 +7,7 @@ circumstances and returns inputs.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, TypeAlias, final
+from typing import Final, TypeAlias, assert_never, final
 
 import attrs
 
@@ -111,6 +111,8 @@ def route(message: Message, at: Circumstances) -> Sequence[Routed]:
                 return [*_acks(at, acks), AnswerReceived(at.connection_id, answer)]
             case ErrorResponse():
                 return [AnswerReceived(at.connection_id, message)]
+            case never:
+                assert_never(never)
     except RemoteProtocolError as error:
         return [_reply(at, error_response(error, message.id if isinstance(message, Request) else None))]
 
