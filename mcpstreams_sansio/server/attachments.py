@@ -77,9 +77,9 @@ def open_events(registry: Registry, path: Connection) -> None:
     registry.effects.append(BeginBody(path.connection_id, BodyKind.EVENTS))
     registry.deadlines.clear((ConnectionTimer.DECIDE, path.connection_id))
     # Something goes out with the head in any case, so that no proxy holds it back (cases R1, R3).
-    if path.primes and path.attached:
-        stream_id = path.first_attached()
-        path.prime(stream_id, attachment_of(registry.streams[stream_id]).position)
+    stream = registry.streams[path.first_attached()] if path.attached else None
+    if path.primes and stream is not None and stream.resumable:
+        path.prime(stream.stream_id, attachment_of(stream).position)
     else:
         path.keep_alive()
     registry.touch(path.connection_id)

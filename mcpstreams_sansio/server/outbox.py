@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections import deque
 from enum import Enum, unique
-from typing import Self, final
+from typing import Self, assert_never, final
 
 import attrs
 
 from mcpstreams_sansio.connections import Framing
 from mcpstreams_sansio.framing.event_ids import event_id
 from mcpstreams_sansio.framing.lines import encode_line
-from mcpstreams_sansio.framing.sse import SSEEvent, encode_comment, encode_event, encode_payload
+from mcpstreams_sansio.framing.sse import encode_comment, encode_payload, encode_payload
 from mcpstreams_sansio.ids import ConnectionId, Principal, StreamId
 from mcpstreams_sansio.server.inputs import BodyPolicy, Scope
 from mcpstreams_sansio.server.log import Entry
@@ -113,7 +113,7 @@ class Connection:
 
     def prime(self, stream_id: StreamId, position: int) -> None:
         """Queue an empty event that carries a position (rules R1, H13, H14)."""
-        self._frames.append(encode_event(SSEEvent("", id=event_id(stream_id, position))))
+        self._frames.append(encode_payload(b"", event_id(stream_id, position)))
 
     def ask_to_retry(self, retry_ms: int) -> None:
         """Queue the pause after which the client shall come back (rule H16)."""
@@ -187,7 +187,7 @@ class Connection:
             else:
                 attachment.position = entry.sequence
                 stream.log.mark_sent(entry.sequence)
-                chunk = self._frame(payload, event_id(stream.stream_id, entry.sequence))
+                chunk = self._frame(payload, self._cursor(stream, entry.sequence))
             chunks.append(chunk)
             taken += len(chunk)
         if self._peek(stream, attachment)[0] is None:
@@ -203,6 +203,10 @@ class Connection:
         entry = stream.log.next_after(attachment.position)
         return (None, None) if entry is None else (entry.payload, entry)
 
+    def _cursor(self, stream: Stream, sequence: int) -> str | None:
+        """Return the id of an entry's event: none where it would be no use to the client (rules H23, R2)."""
+        return event_id(stream.stream_id, sequence) if self.framing is Framing.HTTP and stream.resumable else None
+
     def _frame(self, payload: bytes, identifier: str | None) -> bytes:
         match self.framing:
             case Framing.LINES:
@@ -211,6 +215,8 @@ class Connection:
                 return payload
             case Framing.HTTP:
                 return encode_payload(payload, identifier)
+            case _:
+                assert_never(self.framing)
 
     def fork(self) -> Self:
         """Return an independent copy."""

@@ -1,0 +1,48 @@
+"""Who delivers a stream: attaching a connection, and the five ways in which that ends (rules R14, R15)."""
+
+from __future__ import annotations
+
+import pytest
+
+from mcpstreams_sansio.server.inputs import StreamKind
+from mcpstreams_sansio.wire.streams import ResumeInterval
+from tests.sansio.server.conversation import STOCK, Conversation
+
+# ------------------------------------------------------------------------------------------------------- event streams
+
+
+@pytest.mark.rule("R1", "H13", "P7")
+def test_an_event_stream_begins_with_the_position_from_which_it_delivers() -> None:
+    talk = Conversation()
+    first = talk.exchange()
+    first.call()
+    talk.say(1, 2)
+    assert first.heard() == ["0", "1 create", "2 progress 1", "3 progress 2"]
+    first.lose()
+    second = talk.exchange()
+    second.resume(after=2)
+    assert second.heard() == ["2", "3 progress 2"]
+
+
+@pytest.mark.rule("H19", "R20")
+def test_a_client_that_would_choke_on_priming_gets_a_comment_in_its_place() -> None:
+    talk = Conversation()
+    exchange = talk.exchange(primes=False)
+    exchange.call()
+    assert exchange.heard() == [":", "1 create"]
+
+
+@pytest.mark.rule("R2", "H23")
+@pytest.mark.parametrize(
+    ("kind", "interval"),
+    [(StreamKind.FLEETING, ResumeInterval()), (StreamKind.SILENT, ResumeInterval(max=0))],
+)
+def test_a_client_that_can_not_come_back_is_given_nothing_to_come_back_with(
+    kind: StreamKind, interval: ResumeInterval
+) -> None:
+    talk = Conversation()
+    exchange = talk.exchange()
+    exchange.call(peer=STOCK, kind=kind, interval=interval)
+    talk.say(1)
+    talk.respond()
+    assert exchange.heard() == [":", "- progress 1", "- result 7"]
