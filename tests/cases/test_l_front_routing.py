@@ -15,7 +15,7 @@ CALL = Request(1, "tools/call", {"name": "work"})
 ELICITING = {**STREAMS, "elicitation": {}}
 
 
-@pytest.mark.rule("H34", "L2")
+@pytest.mark.rule("H34")
 def test_l1_equal_ids_of_two_clients_are_two_requests() -> None:
     one = Serving()
     exchanges = [one.post(CALL, one.begin({})) for _ in range(2)]

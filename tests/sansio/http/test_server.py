@@ -239,7 +239,7 @@ def test_a_refusal_of_the_protocol_is_an_answer_like_any_other() -> None:
     one.assert_at_rest(sessions=2)
 
 
-@pytest.mark.rule("L2", "H34")
+@pytest.mark.rule("H34")
 def test_a_request_under_an_id_that_is_in_use_is_refused_and_the_first_goes_on() -> None:
     one = Serving()
     session = one.begin(STREAMS)
