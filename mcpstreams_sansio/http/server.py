@@ -166,6 +166,9 @@ class HTTPServer:
     def _refuse(
         self, event: RequestReceived, refused: HTTPRefusal, session: Session | None = None
     ) -> Sequence[FrontInput]:
+        if event.request.method == b"HEAD":  # its answer is a head and never a body
+            opened = self._open(event, session, empty_status=refused.status, headers=refused.headers)
+            return [*opened, Accept(event.connection_id)]
         error = ErrorResponse(None, INVALID_REQUEST, refused.why)
         opened = self._open(event, session, json_status=refused.status, headers=refused.headers)
         return [*opened, Reply(event.connection_id, error)]

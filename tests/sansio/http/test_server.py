@@ -311,6 +311,18 @@ def test_a_request_that_fails_a_check_is_answered_and_changes_nothing(
     one.assert_at_rest(sessions=1)
 
 
+@pytest.mark.parametrize(
+    ("headers", "status", "answered"),
+    [((HOST,), 405, ((b"allow", b"POST, DELETE"),)), (((b"host", b"evil.example"),), 403, ()), ((), 403, ())],
+)
+def test_the_answer_to_a_request_for_a_head_has_no_body(headers: Headers, status: int, answered: Headers) -> None:
+    one = Serving()
+    seen = one.request(b"HEAD", b"", *headers)
+    assert (seen.status, seen.head and seen.head.headers, seen.chunks) == (status, answered, [])
+    assert isinstance(seen.over, EndWriting)
+    one.assert_at_rest()
+
+
 @pytest.mark.rule("H8")
 def test_a_body_that_is_too_large_is_refused_by_its_size() -> None:
     one = serving(HTTPConfig(max_body_bytes=400))
