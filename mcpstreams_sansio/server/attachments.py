@@ -90,7 +90,7 @@ def end(registry: Registry, stream: Stream, ending: Ending, successor: Connectio
 
     The result of a resume is the tail of the attachment: it queues up behind the last entry (rule R15).
     """
-    attachment = attachment_of(stream)
+    attachment, unanswered = attachment_of(stream), stream.unanswered
     stream.attachment = None
     path = registry.connections[attachment.connection_id]
     path.forget(stream.stream_id)
@@ -107,10 +107,11 @@ def end(registry: Registry, stream: Stream, ending: Ending, successor: Connectio
         case Ending.FINISHED | Ending.RELEASED if resume_id is not None:
             path.reply(encode_message(Response(resume_id, {})))
         case Ending.SUPERSEDED:
-            told = stream.request_id if isinstance(attachment.origin, ByCall) else resume_id
-            # On one connection the call's own answer still comes this way: an error under its id would be a lie.
-            same_path = successor is path and isinstance(attachment.origin, ByCall)
-            if told is not None and not same_path:
+            told = resume_id
+            # On the same connection the call's own answer still comes this way, and what was answered is not again.
+            if isinstance(attachment.origin, ByCall) and unanswered and successor is not path:
+                told = stream.request_id
+            if told is not None:
                 path.reply(encode_message(refusal(told, Reason.SUPERSEDED)))
         case _:
             pass

@@ -16,7 +16,7 @@ import attrs
 from mcpstreams_sansio.connections import Framing
 from mcpstreams_sansio.framing.event_ids import event_id
 from mcpstreams_sansio.framing.lines import encode_line
-from mcpstreams_sansio.framing.sse import encode_comment, encode_payload, encode_payload
+from mcpstreams_sansio.framing.sse import encode_comment, encode_payload
 from mcpstreams_sansio.ids import ConnectionId, Principal, StreamId
 from mcpstreams_sansio.server.inputs import BodyPolicy, Scope
 from mcpstreams_sansio.server.log import Entry

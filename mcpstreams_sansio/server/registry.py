@@ -199,7 +199,7 @@ class Registry:
         if (scope, request_id) in self.resumes:
             return True
         named = self.streams.get(self.calls.get((scope, request_id), StreamId("")))
-        return named is not None and named is not by_other_than and not named.complete
+        return named is not None and named is not by_other_than and named.unanswered
 
     def encoded(self, stream: Stream, message: Message) -> bytes:
         """Return the bytes of a stream's next entry (rule R4): those made before anything changed, once."""

@@ -120,6 +120,9 @@ def receive_resume(registry: Registry, event: ResumeReceived) -> None:
 def _resume_refusal(registry: Registry, path: Connection, stream: Stream, event: ResumeReceived) -> Reason | None:
     if event.request_id is not None and registry.in_use(path.scope, event.request_id):
         return Reason.ID_IN_USE
+    if event.request_id == stream.request_id:
+        # Both answers would come here, and nobody could tell which is which.
+        return Reason.ID_IN_USE
     if registry.in_use(path.scope, stream.request_id, by_other_than=stream):
         return Reason.ID_IN_USE
     if not stream.resumable:

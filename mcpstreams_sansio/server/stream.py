@@ -162,6 +162,12 @@ class Stream:
         if len(self.attempts) > most:
             del self.attempts[next(iter(self.attempts))]
 
+    @property
+    def unanswered(self) -> bool:
+        """Whether its request waits for its answer: no write had the response yet, or none of this attachment's."""
+        position = self.log.sent if self.attachment is None else self.attachment.position
+        return not self.complete or position < self._response
+
     def has_pending_request(self) -> bool:
         """Poll's `hasRequest`: a question nobody has answered (rule Q8c)."""
         return bool(self.asks)
@@ -170,15 +176,20 @@ class Stream:
         """Poll's `pendingMessages`: a resume now would deliver something other than `create` and `end` (R8, Q8b)."""
         log = self.log
         first = max(self._delivered() + 1, log.first_available, 2 if self.announced else 1)
-        last = log.produced - (1 if self.complete and self.announced else 0)
+        last = self._response if self.complete else log.produced
         return self.has_pending_request() or last >= first
 
     def has_pending_error(self) -> bool:
         """Poll's `hasError`: the response is an error and was not delivered for certain (rule Q8c)."""
         if not self.complete:
             return False
-        response = self.log.entry(self.log.produced - (1 if self.announced else 0))
+        response = self.log.entry(self._response)
         return response is not None and response.kind is EntryKind.FAILURE and response.sequence > self._delivered()
+
+    @property
+    def _response(self) -> int:
+        """Where the response of a complete stream stands."""
+        return self.log.produced - (1 if self.announced else 0)
 
     def _delivered(self) -> int:
         return self.log.confirmed if self.attachment is None else self.attachment.position
@@ -218,7 +229,7 @@ class Stream:
                 attachment.deficit,
             ),
             tuple(self.tokens),
-            tuple(self.attempts.items()),
+            tuple(f"{instance}.{number}" for instance, number in self.attempts.items()),
             tuple(sorted(self.asks.items())),
         )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from mcpstreams_sansio.server.config import StreamsConfig
 from mcpstreams_sansio.server.inputs import StreamKind
 from mcpstreams_sansio.wire.streams import ResumeInterval
 from tests.sansio.server.conversation import STOCK, Conversation
@@ -46,3 +47,31 @@ def test_a_client_that_can_not_come_back_is_given_nothing_to_come_back_with(
     talk.say(1)
     talk.respond()
     assert exchange.heard() == [":", "- progress 1", "- result 7"]
+
+
+# ----------------------------------------------------------------------------------------------------------- takeover
+
+
+@pytest.mark.rule("R14", "Q6c")
+def test_the_call_is_told_that_another_connection_has_it_now() -> None:
+    talk = Conversation()
+    first, second = talk.connect(), talk.connect()
+    first.call()
+    second.resume()
+    talk.respond()
+    assert first.heard() == ["create", "error 7 superseded"]
+    assert second.heard() == ["create", "result 7", "end", "result 9"]
+
+
+@pytest.mark.rule("R14", "Q3a")
+def test_a_call_that_has_its_response_is_not_answered_a_second_time() -> None:
+    talk = Conversation(StreamsConfig(max_write_bytes=1))
+    first, second = talk.connect(), talk.connect()
+    first.call()
+    first.reads = False
+    talk.respond()
+    assert first.heard() == ["create", "result 7"]
+    second.resume()
+    first.take()
+    assert first.heard() == []
+    assert second.heard() == ["create", "result 7", "end", "result 9"]

@@ -1,0 +1,96 @@
+"""What a peer wants of streams, and what it is refused (rules Q6, Q9, Q10, R6, R14, R21, R22, R24)."""
+
+from __future__ import annotations
+
+import pytest
+
+from mcpstreams_sansio.ids import RequestId
+from mcpstreams_sansio.server.config import StreamsConfig
+from tests.sansio.server.conversation import Conversation
+
+# ---------------------------------------------------------------------------------------------------- ids that clash
+
+
+@pytest.mark.rule("W6", "R13")
+def test_an_id_names_one_request_until_it_is_answered() -> None:
+    talk = Conversation()
+    line = talk.connect()
+    line.call(7, "s1")
+    line.call(7, "s2")
+    line.call("7", "s3")
+    assert line.heard() == ["create", "error 7 id_in_use", "create"]
+    talk.respond("s1")
+    line.call(7, "s4")
+    assert line.heard() == ["result 7", "end", "create"]
+
+
+def test_an_id_is_in_use_until_a_write_has_the_response() -> None:
+    talk = Conversation(StreamsConfig(max_write_bytes=1))
+    line = talk.connect()
+    line.reads = False
+    line.call(7, "s1")
+    talk.respond()
+    line.call(7, "s2")
+    line.take()
+    line.take()
+    assert line.heard() == ["create", "error 7 id_in_use", "result 7"]
+    line.call(7, "s3")
+    line.take()
+    line.take()
+    assert line.heard() == ["end", "create"]
+
+
+@pytest.mark.rule("Q3c")
+def test_a_resume_is_refused_where_the_id_of_its_call_is_in_use() -> None:
+    talk = Conversation()
+    first, second = talk.connect(), talk.connect()
+    first.call(7, "s1")
+    first.lose()
+    second.call(7, "s2")
+    second.resume(9, "s1")
+    assert second.heard() == ["create", "error 9 id_in_use"]
+
+
+@pytest.mark.rule("Q3c")
+@pytest.mark.parametrize("request_id", [7, "9"])
+def test_a_resume_is_refused_where_its_own_id_is_in_use(request_id: RequestId) -> None:
+    talk = Conversation()
+    line = talk.connect()
+    line.call(7, "s1")
+    line.call("9", "s2")
+    other = talk.connect()
+    other.call(7, "s3")
+    other.call(8, "s4")
+    other.lose()
+    line.resume(request_id, "s4")
+    assert line.heard() == ["create", "create", f"error {request_id} id_in_use"]
+
+
+@pytest.mark.rule("Q3c")
+def test_a_resume_does_not_share_the_id_of_the_call_that_it_resumes() -> None:
+    talk = Conversation()
+    first, second = talk.connect(), talk.connect()
+    first.call(7)
+    first.lose()
+    second.resume(7)
+    assert second.heard() == ["error 7 id_in_use"]
+    second.resume("7")
+    talk.respond()
+    assert second.heard() == ["create", "result 7", "end", "result 7"]
+
+
+@pytest.mark.rule("Q3c")
+def test_an_answer_that_is_delivered_again_makes_its_id_busy_again() -> None:
+    talk = Conversation(StreamsConfig(max_write_bytes=1))
+    line = talk.connect()
+    line.call(7, "s1")
+    talk.respond("s1")
+    line.call(7, "s2")
+    talk.respond("s2")
+    other = talk.connect()
+    other.reads = False
+    other.resume(8, "s1")
+    other.resume(9, "s2")
+    while other.outstanding is not None:
+        other.take()
+    assert other.heard() == ["create", "error 9 id_in_use", "result 7", "end", "result 8"]
