@@ -21,8 +21,9 @@ extensions = [
     "sphinx.ext.napoleon",
     "sphinxcontrib_trio",
     "docs._ext.docstrings",
+    "docs._ext.state_tables",
 ]
-exclude_patterns = ["_build", "_ext", "_templates"]
+exclude_patterns = ["_build", "_ext", "_static", "_templates", "examples"]
 templates_path = ["_templates"]
 
 # The reference is generated from the code, so that no module can be forgotten in it.
@@ -42,7 +43,7 @@ default_role = "code"  # docstrings quote code in single backticks
 nitpicky = True
 nitpick_ignore_regex = [
     # The build is offline: there is no inventory of other projects to link into.
-    (r"py:.*", r"(abc|attr|attrs|collections|enum|ssl|trio|types|typing)(\..*)?"),
+    (r"py:.*", r"(abc|attrs?|click|collections|contextlib|enum|h11|httpx2|pathlib|ssl|trio|types|typing)(\..*)?"),
     # Type variables have no page to link to; they are one letter, or end in a capital T.
     (r"py:(class|obj)", r"(.*\.)?([A-Z]|[A-Z][a-z]+Ts?(_co|_contra)?)"),
     # What a module keeps to itself is not described.
@@ -51,5 +52,7 @@ nitpick_ignore_regex = [
 
 html_theme = "furo"
 html_title = "mcpstreams"
+html_static_path = ["_static"]
+html_css_files = ["tables.css"]
 html_copy_source = False
 html_show_sphinx = False

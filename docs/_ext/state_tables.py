@@ -1,0 +1,109 @@
+"""Directives that put into a page what the code says, at build time: a page can not differ from it.
+
+* `state-table`, `state-graph`, `state-ladder`: a state table as text and as pictures
+* `check-order`, `refusals`, `revisions`: the tables of these
+* `members`: an enumeration; `limits`: a configuration; `rules`: the rules of a group, with their tests
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar, Final
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+
+from docs._ext import pictures, tables
+from docs._ext.found import find_config, find_enumeration, find_table
+from docs._ext.rules import rules
+
+PLAIN: Final[dict[str, Callable[[], list[str]]]] = {
+    "check-order": tables.check_order,
+    "refusals": tables.refusals,
+    "revisions": tables.revisions,
+}
+"""Directives without an argument, and what each of them is replaced by."""
+
+NAMED: Final[dict[str, Callable[[str], list[str]]]] = {
+    "limits": lambda name: tables.limits(find_config(name)),
+    "members": lambda name: tables.members(find_enumeration(name)),
+    "rules": rules,
+    "state-table": lambda name: tables.state_table(find_table(name)),
+}
+"""The same for directives with one argument: a full name, or the letter of a group of rules."""
+
+
+class Plain(SphinxDirective):
+    """A part of a page that is text made from code."""
+
+    def text(self) -> list[str]:
+        """Return the reStructuredText that takes the directive's place."""
+        return PLAIN[self.name]()
+
+    def run(self) -> list[nodes.Node]:
+        """Return what that text means in this place."""
+        try:
+            lines = self.text()
+        except LookupError as error:
+            raise self.error(str(error)) from error
+        return self.parse_text_to_nodes("\n".join(lines))
+
+
+class Named(Plain):
+    """The same, about something that the argument names."""
+
+    required_arguments = 1
+
+    def text(self) -> list[str]:
+        """Return the reStructuredText that takes the directive's place."""
+        return NAMED[self.name](self.arguments[0])
+
+
+class Ladder(SphinxDirective):
+    """A picture of the state table that the argument names; the content is the text for those who do not see it."""
+
+    required_arguments = 1
+    has_content = True
+
+    def svg(self) -> str:
+        """Return the picture."""
+        return pictures.ladder(find_table(self.arguments[0]), " ".join(self.content))
+
+    def run(self) -> list[nodes.Node]:
+        """Return the picture as a part of an HTML page."""
+        try:
+            svg = self.svg()
+        except LookupError as error:
+            raise self.error(str(error)) from error
+        return [nodes.raw("", f'<div class="states">{svg}</div>', format="html")]
+
+
+def places(option: str) -> dict[str, pictures.Point]:
+    """Read where states stand on the grid: `LIVE 0 0, GONE 1 1`."""
+    found = {}
+    for entry in option.split(","):
+        name, column, row = entry.split()
+        found[name] = (float(column), float(row))
+    return found
+
+
+class Graph(Ladder):
+    """The same as boxes and arrows; the option says where each box stands."""
+
+    option_spec: ClassVar = {"places": places}
+
+    def svg(self) -> str:
+        """Return the picture."""
+        return pictures.graph(find_table(self.arguments[0]), self.options["places"], " ".join(self.content))
+
+
+def setup(app: Sphinx) -> dict[str, object]:
+    """Let Sphinx know the directives."""
+    for name in PLAIN:
+        app.add_directive(name, Plain)
+    for name in NAMED:
+        app.add_directive(name, Named)
+    app.add_directive("state-graph", Graph)
+    app.add_directive("state-ladder", Ladder)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
