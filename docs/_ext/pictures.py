@@ -72,8 +72,8 @@ def box(name: str, centre: Point) -> Iterable[str]:
     x, y = centre
     left, top = x - BOX_WIDTH / 2, y - BOX_HEIGHT / 2
     yield (
-        f'<rect class="state" x="{left:g}" y="{top:g}" width="{BOX_WIDTH:g}" height="{BOX_HEIGHT:g}" rx="8"/>'
-        f'<text class="name" x="{x:g}" y="{y + 4:g}">{escape(name)}</text>'
+        f'<rect class="state" x="{left:g}" y="{top:g}" width="{BOX_WIDTH:g}" height="{BOX_HEIGHT:g}" rx="8"'
+        f' fill="none" stroke="currentColor"/>{state_name(name, x, y + 4)}'
     )
 
 
@@ -138,8 +138,17 @@ def ladder(table: AnyTable, title: str) -> str:
 
 def lane(name: str, x: float, height: float) -> Iterable[str]:
     """Draw the column of a state."""
-    yield f'<text class="name" x="{x:g}" y="18">{escape(name)}</text>'
-    yield f'<line class="lane" x1="{x:g}" y1="28" x2="{x:g}" y2="{height:g}"/>'
+    yield state_name(name, x, 18)
+    yield (
+        f'<line class="lane" x1="{x:g}" y1="28" x2="{x:g}" y2="{height:g}"'
+        f' stroke="currentColor" stroke-width="0.5" stroke-dasharray="3 3"/>'
+    )
+
+
+def state_name(name: str, x: float, y: float) -> str:
+    """Write the name of a state."""
+    style = 'font-size="13" font-weight="bold" text-anchor="middle"'
+    return f'<text class="name" {style} x="{x:g}" y="{y:g}">{escape(name)}</text>'
 
 
 def picture(parts: Iterable[str], width: float, height: float, title: str) -> str:
@@ -147,7 +156,7 @@ def picture(parts: Iterable[str], width: float, height: float, title: str) -> st
     return "\n".join(
         [
             f'<svg class="states" xmlns="http://www.w3.org/2000/svg" role="img" viewBox="0 0 {width:g} {height:g}"'
-            f' style="min-width: {width * 0.75:g}px">',
+            f' style="min-width: {width * 0.75:g}px" fill="currentColor" font-family="sans-serif" font-size="10.5">',
             f"<title>{escape(title)}</title>",
             *parts,
             "</svg>",
@@ -160,6 +169,6 @@ def line(start: Point, end: Point) -> str:
     (x1, y1), (x2, y2) = start, end
     turned = math.degrees(math.atan2(y2 - y1, x2 - x1))
     return (
-        f'<line x1="{x1:g}" y1="{y1:g}" x2="{x2:g}" y2="{y2:g}"/>'
+        f'<line x1="{x1:g}" y1="{y1:g}" x2="{x2:g}" y2="{y2:g}" stroke="currentColor"/>'
         f'<path d="M0 0 L-9 -4 L-9 4 z" transform="translate({x2:g} {y2:g}) rotate({turned:g})"/>'
     )
