@@ -4,13 +4,23 @@ from __future__ import annotations
 
 from collections import deque
 from enum import Enum, unique
+from typing import assert_never
 
 from mcpstreams_sansio.connections import Framing
 from mcpstreams_sansio.server.effects import BeginBody, BodyKind, StreamAttached, StreamDetached
-from mcpstreams_sansio.server.inputs import StreamKind
+from mcpstreams_sansio.server.inputs import BodyPolicy, StreamKind
 from mcpstreams_sansio.server.outbox import Connection, Phase
 from mcpstreams_sansio.server.registry import ConnectionTimer, Registry, StreamTimer
-from mcpstreams_sansio.server.stream import Attachment, ByCall, ByCursor, ByResume, Origin, Stream, attachment_of
+from mcpstreams_sansio.server.stream import (
+    Attachment,
+    ByCall,
+    ByCursor,
+    ByResume,
+    Handler,
+    Origin,
+    Stream,
+    attachment_of,
+)
 from mcpstreams_sansio.server.table import StreamSignal
 from mcpstreams_sansio.wire.jsonrpc import Response, encode_message
 from mcpstreams_sansio.wire.refusals import Reason, refusal
@@ -49,7 +59,9 @@ def attach(registry: Registry, stream: Stream, path: Connection, origin: Origin,
     hold(registry, stream, path, Attachment(path.connection_id, origin, position, repeats))
     registry.deadlines.clear((StreamTimer.ABANDON, stream.stream_id))
     if path.framing is Framing.HTTP:
-        open_events(registry, path)
+        path.body = BodyPolicy.AT_ONCE
+        if stream.handler is not Handler.WAITING:
+            decide(registry, path)
 
 
 def hold(registry: Registry, stream: Stream, path: Connection, attachment: Attachment) -> None:
@@ -69,9 +81,22 @@ def hold(registry: Registry, stream: Stream, path: Connection, attachment: Attac
     registry.effects.append(StreamAttached(stream.stream_id, path.connection_id))
 
 
+def decide(registry: Registry, path: Connection) -> None:
+    """Decide what the body of an HTTP exchange is, or when (rule R18)."""
+    match path.body:
+        case BodyPolicy.AT_ONCE:
+            open_events(registry, path)
+        case BodyPolicy.WHEN_NEEDED:
+            registry.set_timer((ConnectionTimer.DECIDE, path.connection_id), registry.config.sse_after)
+        case BodyPolicy.NEVER:
+            pass
+        case _:
+            assert_never(path.body)
+
+
 def open_events(registry: Registry, path: Connection) -> None:
     """Make the body of an HTTP exchange an event stream; it begins by saying where it stands (rules R1, H13)."""
-    if path.phase is not Phase.UNDECIDED:
+    if path.phase is not Phase.UNDECIDED or path.body is BodyPolicy.NEVER:
         return
     path.phase = Phase.EVENTS
     registry.effects.append(BeginBody(path.connection_id, BodyKind.EVENTS))
@@ -127,8 +152,17 @@ def _end_exchange(registry: Registry, path: Connection, attachment: Attachment, 
             path.reply(encode_message(Response(attachment.origin.request_id, {})))
         case _:
             pass
+    end_body(registry, path)
+
+
+def end_body(registry: Registry, path: Connection) -> None:
+    """End the body of an HTTP exchange behind what waits: an event stream, or nothing for who accepts no events."""
     open_events(registry, path)
-    path.end()
+    if path.phase is Phase.UNDECIDED:
+        path.phase = Phase.ACCEPTED
+    else:
+        path.end()
+    registry.touch(path.connection_id)
 
 
 def await_client(registry: Registry, stream: Stream) -> None:

@@ -24,8 +24,8 @@ def flush(registry: Registry) -> None:
             _write(registry, path)
         if path.reply_bytes > registry.config.max_reply_bytes:
             paths.drop(registry, path, DropReason.FLOODED)
-        elif path.phase is Phase.ENDING and not path.has_work and not path.attached:
-            _end(registry, path)
+        elif path.phase is Phase.ENDING:
+            _end_if_done(registry, path)
 
 
 def _decide(registry: Registry, path: Connection) -> None:
@@ -79,7 +79,12 @@ def _write(registry: Registry, path: Connection) -> None:
         _begin_write(registry, path, tuple(chunks))
 
 
-def _end(registry: Registry, path: Connection) -> None:
+def _end_if_done(registry: Registry, path: Connection) -> None:
+    for stream_id in tuple(path.attached):
+        # What was written just now may be what its client comes back with.
+        lifecycle.let_go(registry, registry.streams[stream_id])
+    if path.has_work or path.attached:
+        return
     registry.effects.append(EndWriting(path.connection_id))
     path.phase = Phase.ENDED
     if not path.in_flight:

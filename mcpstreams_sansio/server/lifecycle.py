@@ -8,7 +8,7 @@ from mcpstreams_sansio.connections import Framing
 from mcpstreams_sansio.ids import Digest, Secret
 from mcpstreams_sansio.server import attachments, production, room
 from mcpstreams_sansio.server.attachments import Ending
-from mcpstreams_sansio.server.effects import CancelCall, CancelReason, StartCall, StreamGone
+from mcpstreams_sansio.server.effects import CancelCall, CancelReason, SendMore, StartCall, StreamGone
 from mcpstreams_sansio.server.inputs import BodyPolicy, CallReceived, OpenStream, StreamKind
 from mcpstreams_sansio.server.keys import KeyEntry
 from mcpstreams_sansio.server.outbox import Connection
@@ -21,7 +21,7 @@ from mcpstreams_sansio.server.records import (
     Tags,
     TokenAdded,
 )
-from mcpstreams_sansio.server.registry import ConnectionTimer, Registry
+from mcpstreams_sansio.server.registry import Registry
 from mcpstreams_sansio.server.stream import Attachment, ByCall, ByResume, Handler, Stream, attachment_of, owner_of
 from mcpstreams_sansio.server.table import StreamSignal, StreamState
 from mcpstreams_sansio.wire.converter import unstructure
@@ -81,7 +81,7 @@ def open_stream(
         stream.tokens.append(call.fresh_token.digest())
         production.append(registry, stream, EntryKind.CREATE, _create(registry, stream, call.fresh_token))
     if path.framing is Framing.HTTP:
-        _decide(registry, path, stream.policy.body)
+        path.body = stream.policy.body
     started = StartCall(stream.stream_id, call.request, stream.peer, stream.resumable)
     if registry.gate.admit(started):
         start(registry, started)
@@ -99,17 +99,6 @@ def announce(registry: Registry, event: OpenStream) -> None:
     stream.tokens.append(event.fresh_token.digest())
     registry.gate.record(StreamAnnounced(stream.stream_id, stream.policy, stream.tags, event.fresh_token.digest()))
     production.append(registry, stream, EntryKind.CREATE, _create(registry, stream, event.fresh_token))
-
-
-def _decide(registry: Registry, path: Connection, body: BodyPolicy) -> None:
-    path.body = body
-    match body:
-        case BodyPolicy.AT_ONCE:
-            attachments.open_events(registry, path)
-        case BodyPolicy.WHEN_NEEDED:
-            registry.set_timer((ConnectionTimer.DECIDE, path.connection_id), registry.config.sse_after)
-        case BodyPolicy.NEVER:
-            pass
 
 
 def _create(registry: Registry, stream: Stream, token: Secret) -> bytes:
@@ -138,11 +127,17 @@ def renew_token(registry: Registry, stream: Stream, token: Secret) -> None:
 
 
 def start(registry: Registry, started: StartCall) -> None:
-    """Let the application begin, unless the call was cancelled meanwhile (rule R9)."""
+    """Let the application begin, unless the call was cancelled meanwhile (rule R9).
+
+    The body of an HTTP response is not decided earlier: priming tells of a stream that has to be durable (rule P10).
+    """
     stream = registry.streams.get(started.stream_id)
-    if stream is not None and stream.handler is Handler.WAITING:
-        stream.handler = Handler.RUNNING
-        registry.effects.append(started)
+    if stream is None or stream.handler is not Handler.WAITING:
+        return
+    stream.handler = Handler.RUNNING
+    if stream.attachment is not None:
+        attachments.decide(registry, registry.connections[stream.attachment.connection_id])
+    registry.effects.append(started)
 
 
 def lose(registry: Registry, stream: Stream) -> None:
@@ -169,7 +164,9 @@ def release(registry: Registry, stream: Stream) -> None:
         return
     path = registry.connections[attachment.connection_id]
     told = path.framing is Framing.HTTP or isinstance(attachment.origin, ByResume)
-    if stream.resumable and told:
+    if told and _has_way_back(stream, path):
+        if path.framing is Framing.HTTP:
+            attachments.open_events(registry, path)
         stream.step(StreamSignal.RELEASE)
         attachments.end(registry, stream, Ending.RELEASED)
         attachments.await_client(registry, stream)
@@ -178,8 +175,20 @@ def release(registry: Registry, stream: Stream) -> None:
 def let_go(registry: Registry, stream: Stream) -> None:
     """Release a stream before its connection is closed, which tells the client as well as a word would."""
     release(registry, stream)
-    if stream.attachment is not None and stream.resumable:
+    attachment = stream.attachment
+    if attachment is not None and _has_way_back(stream, registry.connections[attachment.connection_id]):
         leave(registry, stream)
+
+
+def _has_way_back(stream: Stream, path: Connection) -> bool:
+    """Return whether the client that a connection serves holds what brings the stream back (rules P9, H15)."""
+    attachment = attachment_of(stream)
+    if not stream.resumable or not isinstance(attachment.origin, ByCall):
+        return stream.resumable
+    if stream.announced:
+        return stream.log.sent > 0
+    # The cursor of priming, which an undecided exchange can still be given, or that of any entry.
+    return stream.handler is not Handler.WAITING and (path.primes or attachment.position > 0)
 
 
 def leave(registry: Registry, stream: Stream) -> None:
@@ -248,9 +257,7 @@ def _leave_exchange(registry: Registry, stream: Stream) -> None:
     """End the exchange of an announced stream without asking the client to retry: it is detached, never cancelled."""
     path = registry.connections[attachment_of(stream).connection_id]
     lose(registry, stream)
-    attachments.open_events(registry, path)
-    path.end()
-    registry.touch(path.connection_id)
+    attachments.end_body(registry, path)
 
 
 def confirm(registry: Registry, stream: Stream, through: int) -> None:
@@ -284,6 +291,8 @@ def close(registry: Registry, stream: Stream, reason: Reason, stop: CancelReason
     production.close_asks(registry, stream)
     if stream.handler in (Handler.RUNNING, Handler.HELD) and stop is not None:
         registry.effects.append(CancelCall(stream.stream_id, stop))
+    elif stream.handler is Handler.HELD:
+        registry.effects.append(SendMore(stream.stream_id))
     stream.handler = Handler.DONE
     if stream.key_digest is not None:
         registry.keys.close(stream.key_digest, reason)
@@ -294,8 +303,6 @@ def close(registry: Registry, stream: Stream, reason: Reason, stop: CancelReason
 
 def _say_goodbye(registry: Registry, stream: Stream) -> None:
     path = registry.connections[attachment_of(stream).connection_id]
-    if path.framing is Framing.HTTP:
-        attachments.open_events(registry, path)
     # Nobody is told the end of what was never announced to anybody (rule P37).
     if stream.announced and stream.log.sent:
         path.reply(end_payload(stream))

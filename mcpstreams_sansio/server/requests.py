@@ -17,6 +17,7 @@ from mcpstreams_sansio.server.effects import AskAnswered
 from mcpstreams_sansio.server.inputs import (
     AckReceived,
     AnswerReceived,
+    BodyPolicy,
     CallReceived,
     CancelledReceived,
     CancelReceived,
@@ -139,13 +140,13 @@ def _resume_gone(registry: Registry, path: Connection, stream: Stream, request_i
     if stream.reason is not Reason.FINISHED:
         paths.refuse(registry, path, request_id, stream.reason or Reason.EXPIRED)
         return
-    if path.framing is Framing.HTTP:
-        attachments.open_events(registry, path)
-        path.end()
     path.reply(lifecycle.end_payload(stream))
     if request_id is not None:
         path.reply(encode_message(Response(request_id, {})))
     registry.touch(path.connection_id)
+    if path.framing is Framing.HTTP:
+        path.body = BodyPolicy.AT_ONCE
+        attachments.end_body(registry, path)
 
 
 def receive_cursor(registry: Registry, event: CursorReceived) -> None:
