@@ -41,11 +41,11 @@ from mcpstreams_sansio.wire.jsonrpc import (
 from mcpstreams_sansio.wire.marker import Attempt
 from mcpstreams_sansio.wire.refusals import Reason, refusal
 from mcpstreams_sansio.wire.revisions import AfterLoss, Revision
-from tests.sansio.wire.json_values import REQUEST_IDS, VALUES
+from tests.sansio.said import KEY, MESSAGES
 
 HERE = ConnectionId(7)
 STOCK, DRAFT, MARKED = Peer(), Peer(streams=True), Peer(streams=True, marker=True)
-KEY, TOKEN = "k" * 22, "the token"
+TOKEN = "the token"
 REF: JSONObject = {"streamId": "s", "resumeToken": TOKEN}
 ACK: JSONObject = {
     "mcpstreams/ack": [{"streamId": "s", "through": 3}, {"streamId": "t", "through": 4, "resumeToken": "x"}]
@@ -466,38 +466,6 @@ def test_what_a_lost_connection_means_is_the_revisions_cell() -> None:
 
 
 # ----------------------------------------------------------------------------------------------------------- properties
-
-
-METAS = st.dictionaries(
-    st.sampled_from(["mcpstreams/ack", "mcpstreams/key", "mcpstreams/attempt", "mcpstreams/after", "progressToken"]),
-    st.one_of(
-        VALUES,
-        st.just(KEY),
-        st.just("i.1"),
-        st.lists(st.fixed_dictionaries({"streamId": VALUES, "through": VALUES}), max_size=2),
-    ),
-)
-PARAMS = st.dictionaries(
-    st.sampled_from(["streamId", "resumeToken", "requestId", "acks", "name", "arguments"]), VALUES, max_size=4
-).flatmap(lambda params: st.one_of(METAS, VALUES).map(lambda meta: with_meta(params, meta)))
-METHODS = st.sampled_from(
-    [
-        "ping",
-        "tools/call",
-        "stream/poll",
-        "stream/resume",
-        "mcpstreams/cancel",
-        "notifications/cancelled",
-        "notifications/initialized",
-        "notifications/mcpstreams/ack",
-        "other",
-    ]
-)
-MESSAGES: st.SearchStrategy[Message] = st.one_of(
-    st.builds(Request, REQUEST_IDS, METHODS, PARAMS),
-    st.builds(Notification, METHODS, PARAMS),
-    st.builds(Response, REQUEST_IDS, PARAMS),
-)
 
 
 @given(

@@ -8,6 +8,7 @@ from collections.abc import Set as AbstractSet
 
 import attrs
 import pytest
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
@@ -21,7 +22,8 @@ from mcpstreams_sansio.server.machine import Server, ServerConfig, ServerEffect,
 from mcpstreams_sansio.server.policies import StreamPolicies, StreamPolicy
 from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, JSONObject, Message, Notification, Request, Response
 from mcpstreams_sansio.wire.streams import ResumeInterval
-from tests.sansio.serving import IDENTITY, JSON_AND_EVENTS, MARKED, STREAMS, Seen, Serving, initialize, named
+from tests.sansio.said import MESSAGES
+from tests.sansio.serving import IDENTITY, JSON_AND_EVENTS, MARKED, STREAMS, Seen, Serving, initialize, named, serving
 
 CONFIG = ServerConfig(
     identity=IDENTITY,
@@ -322,3 +324,30 @@ class Lives(RuleBasedStateMachine):
 
 
 TestLives = pytest.mark.rule("R12", "Q11b", "H9")(Lives.TestCase)
+
+
+@given(
+    said=st.lists(st.tuples(MESSAGES, st.sampled_from(Framing), st.booleans()), max_size=8),
+    capabilities=CAPABILITIES,
+    durable=st.booleans(),
+)
+def test_nothing_that_a_peer_says_is_more_than_a_server_can_take(
+    said: list[tuple[Message, Framing, bool]], capabilities: JSONObject, durable: bool
+) -> None:
+    one = serving(streams=StreamsConfig(durable=durable, max_keys=2, max_streams=2))
+    session = one.begin(capabilities)
+    shared = {framing: one.greet(capabilities, framing=framing) for framing in (Framing.LINES, Framing.MESSAGES)}
+    answers = 0
+    for message, framing, answered in said:
+        if framing is Framing.HTTP:
+            one.post(message, session, (b"last-event-id", b"s_1"))
+        elif shared[framing].over is None:
+            one.send(shared[framing], message)
+        if answered:
+            for call in one.calls[answers:]:
+                one.respond(call)
+            answers = len(one.calls)
+    for seen in one.seen.values():
+        one.lose(seen)
+    one.wait(1_000_000.0)
+    one.assert_at_rest()
