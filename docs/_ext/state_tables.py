@@ -42,7 +42,8 @@ class Plain(SphinxDirective):
         return PLAIN[self.name]()
 
     def run(self) -> list[nodes.Node]:
-        """Return what that text means in this place."""
+        """Return what that text means in this place. It is looked at in each build: the code may be another one."""
+        self.env.note_reread()
         try:
             lines = self.text()
         except LookupError as error:
@@ -71,7 +72,8 @@ class Ladder(SphinxDirective):
         return pictures.ladder(find_table(self.arguments[0]), " ".join(self.content))
 
     def run(self) -> list[nodes.Node]:
-        """Return the picture as a part of an HTML page."""
+        """Return the picture as a part of an HTML page, drawn anew in each build."""
+        self.env.note_reread()
         try:
             svg = self.svg()
         except LookupError as error:
