@@ -10,7 +10,6 @@ from mcpstreams_sansio.server.inputs import (
     AckReceived,
     AnswerReceived,
     AskPeer,
-    BodyPolicy,
     CallReceived,
     CancelledReceived,
     CancelReceived,
@@ -22,7 +21,6 @@ from mcpstreams_sansio.server.inputs import (
     Respond,
     ResumeReceived,
     SendMessage,
-    StreamKind,
     StreamsInput,
 )
 from mcpstreams_sansio.server.registry import Registry
@@ -79,8 +77,6 @@ def _check_arrival(registry: Registry, event: StreamsInput) -> None:
             raise LocalProtocolError("a connection id must be higher than every one before it")
         case CallReceived() if event.stream_id in registry.streams:
             raise LocalProtocolError("a stream id was used before")
-        case CallReceived() if event.policy.body is BodyPolicy.NEVER and event.policy.kind is not StreamKind.FLEETING:
-            raise LocalProtocolError("who accepts no events gets no stream")
         case CallReceived() if (event.key is None) != (event.digest is None):
             raise LocalProtocolError("a key and the digest of its call belong together")
         case LogWritten() if event.write_id != registry.gate.outstanding:

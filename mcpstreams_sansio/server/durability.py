@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import assert_never
 
 from mcpstreams_sansio.server import lifecycle, paths, production
-from mcpstreams_sansio.server.effects import AskAnswered, CancelCall, CancelReason, StartCall
-from mcpstreams_sansio.server.gate import EntriesDurable, GateState, ReplyAllowed
+from mcpstreams_sansio.server.effects import AskAnswered, AskFailed, AskFailure, CancelCall, CancelReason, StartCall
+from mcpstreams_sansio.server.gate import CreateDurable, EntriesDurable, GateState, ReplyAllowed
 from mcpstreams_sansio.server.inputs import LogFailed, LogWritten
 from mcpstreams_sansio.server.registry import Registry
 from mcpstreams_sansio.server.stream import Handler
@@ -20,14 +20,26 @@ def written(registry: Registry, _: LogWritten) -> None:
         match gated:
             case EntriesDurable():
                 production.make_durable(registry, gated)
+            case CreateDurable():
+                production.let_create_out(registry, gated)
             case ReplyAllowed():
                 paths.allow_reply(registry, gated)
             case StartCall():
                 lifecycle.start(registry, gated)
             case AskAnswered():
-                registry.effects.append(gated)
+                _hand_over(registry, gated)
             case _:
                 assert_never(gated)
+
+
+def _hand_over(registry: Registry, answered: AskAnswered) -> None:
+    """Hand an answer to the application, unless it does not wait for it any more."""
+    stream = registry.streams.get(answered.stream_id)
+    if stream is None or stream.handler is Handler.DONE:
+        failure = AskFailed(answered.stream_id, answered.ask_id, AskFailure.STREAM_GONE)
+        registry.effects.append(failure)
+    else:
+        registry.effects.append(answered)
 
 
 def failed(registry: Registry, _: LogFailed) -> None:

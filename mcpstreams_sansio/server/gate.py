@@ -41,6 +41,14 @@ class EntriesDurable:
 
 @final
 @attrs.frozen
+class CreateDurable:
+    """`create` of a stream, made again for a call that was sent again, may be delivered (rule R3)."""
+
+    stream_id: StreamId
+
+
+@final
+@attrs.frozen
 class ReplyAllowed:
     """A reply that tells of something recorded may go out: a poll's result, an acceptance."""
 
@@ -49,7 +57,7 @@ class ReplyAllowed:
     """None: an HTTP exchange is accepted without a body (rule H9)."""
 
 
-Gated: TypeAlias = EntriesDurable | ReplyAllowed | StartCall | AskAnswered
+Gated: TypeAlias = EntriesDurable | CreateDurable | ReplyAllowed | StartCall | AskAnswered
 
 
 @final
@@ -128,7 +136,7 @@ class Gate:
 def _name(gated: Gated) -> Hashable:
     """Return what tells a thing that waits from every other; a message in it is known by its name."""
     match gated:
-        case EntriesDurable() | ReplyAllowed():
+        case EntriesDurable() | CreateDurable() | ReplyAllowed():
             return gated
         case StartCall():
             return gated.stream_id

@@ -9,6 +9,7 @@ from mcpstreams_sansio.ids import Digest, Secret
 from mcpstreams_sansio.server import attachments, production, room
 from mcpstreams_sansio.server.attachments import Ending
 from mcpstreams_sansio.server.effects import CancelCall, CancelReason, SendMore, StartCall, StreamGone
+from mcpstreams_sansio.server.gate import CreateDurable
 from mcpstreams_sansio.server.inputs import BodyPolicy, CallReceived, OpenStream, StreamKind
 from mcpstreams_sansio.server.keys import KeyEntry
 from mcpstreams_sansio.server.outbox import Connection
@@ -124,6 +125,9 @@ def renew_token(registry: Registry, stream: Stream, token: Secret) -> None:
     stream.log.restore_create(payload)
     registry.total_bytes += len(payload)
     registry.gate.record(TokenAdded(stream.stream_id, token.digest()))
+    create = CreateDurable(stream.stream_id)
+    if registry.gate.admit(create):
+        production.let_create_out(registry, create)
 
 
 def start(registry: Registry, started: StartCall) -> None:

@@ -46,6 +46,9 @@ class StreamLog:
     """Bytes of those of them that were not sent."""
     unconfirmed_size: int = 0
     """Bytes of those of them that are not confirmed."""
+    withheld: int = 0
+    """An entry whose record is not durable yet, though those of later ones are: `create` made again (rules R3, R9); 0
+    is none."""
     _confirmations: deque[tuple[float, int]] = attrs.field(factory=deque)
     """When which position was confirmed, oldest first: what the redelivery window counts from (rule R5)."""
 
@@ -64,11 +67,11 @@ class StreamLog:
         return self._entries.get(sequence)
 
     def next_after(self, position: int) -> Entry | None:
-        """Return the first deliverable entry above a position, or None if there is none (yet)."""
+        """Return the first entry above a position if it is deliverable, or None if there is none (yet)."""
         for sequence in range(max(position + 1, 1), self.durable + 1):
             entry = self._entries.get(sequence)
             if entry is not None:
-                return entry
+                return None if sequence == self.withheld else entry
         return None
 
     def mark_sent(self, sequence: int) -> None:
@@ -94,8 +97,9 @@ class StreamLog:
         return True
 
     def restore_create(self, payload: bytes) -> None:
-        """Put entry 1 back, made again with a fresh token (rule R3)."""
+        """Put entry 1 back, made again with a fresh token that has to be durable first (rules R3, R9)."""
         entry = Entry(1, EntryKind.CREATE, payload)
+        self.withheld = entry.sequence
         self._entries = {1: entry, **self._entries}
         self.size += len(payload)
         if self.first_available == entry.sequence + 1:
@@ -188,5 +192,6 @@ class StreamLog:
             self.sent,
             self.confirmed,
             self.first_available,
+            self.withheld,
             tuple((when - now, through) for when, through in self._confirmations),
         )

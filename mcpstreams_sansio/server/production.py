@@ -15,7 +15,7 @@ from mcpstreams_sansio.server.effects import (
     Refused,
     SendMore,
 )
-from mcpstreams_sansio.server.gate import EntriesDurable
+from mcpstreams_sansio.server.gate import CreateDurable, EntriesDurable
 from mcpstreams_sansio.server.inputs import AskPeer, BodyPolicy, Respond, SendMessage, WithdrawAsk
 from mcpstreams_sansio.server.records import AskClosed, EntryKind, EntryLogged
 from mcpstreams_sansio.server.registry import AskTimer, Registry
@@ -141,6 +141,18 @@ def make_durable(registry: Registry, entries: EntriesDurable) -> None:
     if stream is None or stream.state is StreamState.GONE:
         return
     stream.log.durable = entries.through
+    _deliver(registry, stream)
+
+
+def let_create_out(registry: Registry, create: CreateDurable) -> None:
+    """Let `create` through the gate that was made again: its token is known for good (rules R3, R9)."""
+    stream = registry.streams.get(create.stream_id)
+    if stream is not None:
+        stream.log.withheld = 0
+        _deliver(registry, stream)
+
+
+def _deliver(registry: Registry, stream: Stream) -> None:
     if stream.attachment is not None:
         registry.connections[stream.attachment.connection_id].make_ready(stream.stream_id)
         registry.touch(stream.attachment.connection_id)

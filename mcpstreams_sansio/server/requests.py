@@ -48,6 +48,8 @@ class Claim:
     """The request that is answered if the claim is refused."""
     after: int | None
     attempt: Attempt | None
+    fresh_token: Secret | None = None
+    """For `create`, if it has to be made again (rule R3)."""
 
 
 def receive_call(registry: Registry, event: CallReceived) -> None:
@@ -69,7 +71,8 @@ def receive_call(registry: Registry, event: CallReceived) -> None:
 
 def _admission(registry: Registry, path: Connection, event: CallReceived) -> tuple[StreamKind, Reason | None]:
     """Return as what kind of stream a new call is served, and why it is not."""
-    wanted = event.policy.kind
+    # Who is sent no event stream is given nothing to come back with (rule Q13).
+    wanted = StreamKind.FLEETING if event.policy.body is BodyPolicy.NEVER else event.policy.kind
     if registry.in_use(path.scope, event.request.id):
         return wanted, Reason.ID_IN_USE
     if registry.refusing is not None:
@@ -94,8 +97,7 @@ def _receive_again(registry: Registry, path: Connection, event: CallReceived, en
             stream.step(StreamSignal.ATTACH)
         paths.refuse(registry, path, request_id, entry.reason or Reason.EXPIRED)
         return
-    lifecycle.renew_token(registry, stream, event.fresh_token)
-    _take_over(registry, path, stream, Claim(ByCall(), request_id, 0, event.attempt))
+    _take_over(registry, path, stream, Claim(ByCall(), request_id, 0, event.attempt, event.fresh_token))
 
 
 def receive_resume(registry: Registry, event: ResumeReceived) -> None:
@@ -182,7 +184,9 @@ def _take_over(registry: Registry, path: Connection, stream: Stream, claim: Clai
     if after is not None and after > log.durable:
         paths.refuse(registry, path, claim.request_id, Reason.INVALID_CURSOR)
         return
-    lost = 0 if after is None else log.lost_after(after)
+    # Whoever has the token has `create`, which is dropped once it is confirmed; a re-sent call gets it again (rule R3).
+    known = 0 if isinstance(claim.origin, ByCursor) or not stream.announced else 1
+    lost = 0 if after is None else log.lost_after(max(after, known))
     if lost:
         first = log.first_available
         paths.refuse(registry, path, claim.request_id, Reason.EVENTS_GONE, first_available=first, lost=lost)
@@ -195,6 +199,8 @@ def _take_over(registry: Registry, path: Connection, stream: Stream, claim: Clai
     last = log.produced - 1 if stream.complete and stream.announced else log.produced
     position = max(log.confirmed, log.first_available - 1) if after is None else after
     position = min(position, last)
+    if claim.fresh_token is not None:
+        lifecycle.renew_token(registry, stream, claim.fresh_token)
     attachments.attach(registry, stream, path, claim.origin, position)
     if after is not None and position > log.confirmed:
         lifecycle.confirm(registry, stream, position)

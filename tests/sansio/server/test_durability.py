@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from mcpstreams_sansio.ids import Secret, StreamId
 from mcpstreams_sansio.server.config import StreamsConfig
 from mcpstreams_sansio.server.inputs import BodyPolicy
-from tests.sansio.server.conversation import KEY, MARKER, STOCK, Conversation
+from mcpstreams_sansio.server.records import TokenAdded
+from tests.sansio.server.conversation import KEY, MARKER, STOCK, Conversation, token_of
 
 DURABLE = StreamsConfig(durable=True)
 
@@ -82,3 +84,47 @@ def test_a_call_that_is_sent_again_before_it_is_durable_is_primed_where_it_came_
     talk.sync()
     assert second.heard() == ["0", "1 create"]
     assert talk.application() == ["start s1"]
+
+
+@pytest.mark.rule("R3", "R9", "R21")
+def test_a_fresh_token_is_told_once_it_is_durable() -> None:
+    talk = Conversation(DURABLE)
+    first = talk.connect()
+    first.call(peer=MARKER, key=KEY, attempt="a.1")
+    talk.say(1)
+    first.ack(1)
+    first.lose()
+    talk.prompt_disk = False
+    second, third = talk.connect(), talk.connect()
+    second.call(peer=MARKER, key=KEY, attempt="a.2", stream="s2", token=Secret("fresh"))
+    talk.say(2)
+    assert second.heard() == []
+    talk.sync()
+    assert TokenAdded(StreamId("s1"), Secret("fresh").digest()) in talk.records
+    assert second.heard() == ["create", "progress 1"]
+    assert second.create.resume_token == Secret("fresh")
+    talk.sync()
+    assert second.heard() == ["progress 2"]
+    talk.prompt_disk = True
+    third.resume(token=Secret("fresh"), attempt="a.3")
+    third.resume(10, token=token_of("s1"), attempt="a.4")
+    assert third.heard() == ["progress 1", "progress 2", "error 9 superseded", "progress 1", "progress 2"]
+
+
+@pytest.mark.rule("R9", "R24")
+@pytest.mark.parametrize("ends", ["cancel", "respond"])
+def test_an_answer_that_becomes_durable_too_late_is_no_answer(ends: str) -> None:
+    talk = Conversation(DURABLE)
+    line = talk.connect()
+    line.call()
+    talk.ask()
+    talk.prompt_disk = False
+    line.answer()
+    assert talk.application() == ["start s1"]
+    if ends == "cancel":
+        line.cancelled(7)
+    else:
+        talk.respond()
+    talk.application()
+    talk.sync()
+    assert talk.application() == ["failed q1: stream gone"]

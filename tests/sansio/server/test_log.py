@@ -143,6 +143,16 @@ def test_create_can_be_put_back_and_then_nothing_is_lost() -> None:
     log.restore_create(b"again")
     assert log.lost_after(0) == 0
     assert kept(log) == [1, 2, 3]
+
+
+@pytest.mark.rule("R3", "R9")
+def test_create_that_was_put_back_and_all_behind_it_wait_for_its_record() -> None:
+    log = log_of("cnn", sent=3)
+    log.confirm(1, now=0)
+    log.restore_create(b"again")
+    assert log.next_after(0) is None
+    assert log.next_after(1) == log.entry(2)
+    log.withheld = 0
     assert log.next_after(0) == log.entry(1)
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from mcpstreams_sansio.ids import RequestId
+from mcpstreams_sansio.ids import RequestId, Secret
 from mcpstreams_sansio.server.config import StreamsConfig
-from tests.sansio.server.conversation import Conversation
+from tests.sansio.server.conversation import KEY, MARKER, Conversation
 
 # ---------------------------------------------------------------------------------------------------- ids that clash
 
@@ -94,3 +94,44 @@ def test_an_answer_that_is_delivered_again_makes_its_id_busy_again() -> None:
     while other.outstanding is not None:
         other.take()
     assert other.heard() == ["create", "error 9 id_in_use", "result 7", "end", "result 8"]
+
+
+# ------------------------------------------------------------------------------------------------------------ cursors
+
+
+@pytest.mark.rule("R5", "R3", "Q5c")
+def test_who_resumes_by_token_has_create_and_does_not_miss_it() -> None:
+    talk = Conversation()
+    line = talk.connect()
+    line.call(peer=MARKER)
+    talk.say(1, 2)
+    line.ack(2)
+    line.lose()
+    other = talk.connect()
+    other.resume(after=0, attempt="a.1")
+    assert other.heard() == ["progress 1", "progress 2"]
+
+
+@pytest.mark.rule("Q5c")
+def test_who_has_only_a_cursor_misses_create() -> None:
+    talk = Conversation()
+    exchange = talk.exchange()
+    exchange.call(peer=MARKER)
+    talk.say(1)
+    talk.exchange().ack(2)
+    exchange.lose()
+    other = talk.exchange()
+    other.get(after=0)
+    assert other.heard() == ["error - events_gone"]
+
+
+@pytest.mark.rule("R14", "R3")
+def test_a_call_that_is_sent_again_too_late_gets_no_token() -> None:
+    talk = Conversation()
+    line = talk.connect()
+    line.call(peer=MARKER, key=KEY, attempt="a.2")
+    talk.say(1)
+    line.ack(2)
+    line.call(peer=MARKER, key=KEY, attempt="a.1", stream="s2", token=Secret("stale"))
+    assert line.heard() == ["create", "progress 1", "error 7 superseded"]
+    assert line.poll(token=Secret("stale")) == "error stream_not_found"
