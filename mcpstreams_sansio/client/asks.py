@@ -99,6 +99,6 @@ class Asks:
     def snapshot(self) -> tuple[object, ...]:
         """Return a hashable value, equal for questions that will be treated alike."""
         return tuple(
-            (ask_id, type(ask).__name__, ask.path if isinstance(ask, Outstanding) else None)
+            (ask_id, type(ask).__name__, (ask.path, ask.failures) if isinstance(ask, Outstanding) else None)
             for ask_id, ask in self._asks.items()
         )

@@ -9,6 +9,7 @@ import attrs
 
 from mcpstreams_sansio.client.asks import Asks
 from mcpstreams_sansio.client.config import ClientConfig
+from mcpstreams_sansio.client.config import ClientConfig
 from mcpstreams_sansio.client.inputs import SavedCall
 from mcpstreams_sansio.client.positions import Positions
 from mcpstreams_sansio.client.table import CALL_TABLE, CallSignal, CallState
@@ -90,15 +91,18 @@ class Efforts:
         self.in_vain = self.quiet_polls = 0
         self.stranded_at = None
 
-    def snapshot(self, now: float, steady_after: float) -> tuple[object, ...]:
-        """Return a hashable value; times are relative to `now`, and a path that is steady is just that."""
+    def snapshot(self, now: float, config: ClientConfig) -> tuple[object, ...]:
+        """Return a hashable value; times are relative to `now`, and a path that is steady is just that.
+
+        The total is left out: it only ever rises, and its limit is a backstop far beyond all that is compared. Quiet
+        polls are counted as far as they make a difference.
+        """
         return (
-            self.total,
             self.in_vain,
-            self.quiet_polls,
+            min(self.quiet_polls, max(config.tries_to_ceiling, config.max_quiet_polls)),
             self.unknown_fates,
             None if self.stranded_at is None else now - self.stranded_at,
-            None if self.contact_at is None else min(now - self.contact_at, steady_after),
+            None if self.contact_at is None else min(now - self.contact_at, config.steady_after),
             self.asked_pause,
             max(self.not_before - now, 0.0),
         )
@@ -204,8 +208,12 @@ class Call:
             self, positions=self.positions.fork(), asks=self.asks.fork(), efforts=attrs.evolve(self.efforts)
         )
 
-    def snapshot(self, now: float, steady_after: float) -> tuple[object, ...]:
-        """Return a hashable value, equal for calls that will behave alike; times are relative to `now`."""
+    def snapshot(self, now: float, config: ClientConfig) -> tuple[object, ...]:
+        """Return a hashable value, equal for calls that will behave alike; times are relative to `now`.
+
+        How many ids of errands were given is left out, since it only matters that the next one is fresh. The number
+        of the latest attempt stands in the ledger's snapshot, with the instance that it counts for.
+        """
         stream = self.stream
         age = None if self.first_sent is None else now - self.first_sent
         return (
@@ -213,16 +221,14 @@ class Call:
             self.state,
             self.positions.snapshot(),
             self.asks.snapshot(),
-            self.efforts.snapshot(now, steady_after),
+            self.efforts.snapshot(now, config),
             self.key,
             self.instance,
             age if stream is None else (stream.stream_id, stream.resume_token, stream.resumable),
             self.end,
-            self.attempt,
             self.way,
             self.path,
-            self.errand is not None,
-            self.errands,
+            self.errand,
             self.acked,
             self.unacked_bytes,
             self.dropped,

@@ -127,3 +127,10 @@ class ClientConfig:
     """Messages that wait to be written on one connection; beyond it the connection is given up as stalled."""
     max_notices: int = attrs.field(default=256, validator=_at_least_one)
     """Notifications of the application that wait for a connection."""
+
+    @property
+    def tries_to_ceiling(self) -> int:
+        """After how many attempts in vain the client's own pause grows no more."""
+        if self.retry_factor == 1 or self.retry_ceiling <= self.retry_floor:
+            return 0
+        return math.ceil(math.log(self.retry_ceiling / self.retry_floor) / math.log(self.retry_factor))

@@ -226,7 +226,8 @@ class Ledger:
         return (
             self.link,
             self.server,
-            tuple(call.snapshot(now, self.config.steady_after) for call in self.calls.values()),
+            tuple(call.snapshot(now, self.config) for call in self.calls.values()),
+            tuple(f"{self.config.instance}.{call.attempt}" for call in self.calls.values()),
             tuple(self.settling),
             tuple(
                 (path, exchange.role, exchange.session == self.session, exchange.call_id, exchange.ask_id)
