@@ -22,7 +22,8 @@ def acknowledge(ledger: Ledger, call: Call, *, at_once: bool = False) -> None:
 def flush(ledger: Ledger) -> None:
     """Send what waits to be acknowledged, if anything can be sent and no exchange carries some already.
 
-    Each goes with its token, so it counts on whatever connection or session it arrives (rule R6).
+    Each goes with its token, so it counts on whatever connection or session it arrives (rule R6). What can not be sent
+    now goes with the next link, or after the exchange.
     """
     if ledger.link is None or ledger.acks.path is not None or not ledger.acks.waiting:
         return
@@ -51,11 +52,4 @@ def lost(ledger: Ledger) -> None:
     """The exchange with acknowledgements broke: they go again, since a server may be waiting for them."""
     ledger.acks.lose(ledger.streams)
     if ledger.acks.waiting:
-        ledger.wake_for_acks(ledger.config.ack_interval)
-
-
-def wake(ledger: Ledger) -> None:
-    """The interval is over: send what waits, or try again later if an exchange carries some still."""
-    flush(ledger)
-    if ledger.acks.waiting and ledger.link is not None:
         ledger.wake_for_acks(ledger.config.ack_interval)

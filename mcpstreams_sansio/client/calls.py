@@ -9,7 +9,6 @@ import attrs
 
 from mcpstreams_sansio.client.asks import Asks
 from mcpstreams_sansio.client.config import ClientConfig
-from mcpstreams_sansio.client.config import ClientConfig
 from mcpstreams_sansio.client.inputs import SavedCall
 from mcpstreams_sansio.client.positions import Positions
 from mcpstreams_sansio.client.table import CALL_TABLE, CallSignal, CallState

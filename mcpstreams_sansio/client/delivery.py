@@ -66,7 +66,7 @@ def receive_retry(ledger: Ledger, event: RetryReceived) -> None:
 def _delivered_by(ledger: Ledger, path: ConnectionId) -> Call | None:
     """Return the call whose messages come on an exchange."""
     call = ledger.call_of(path)
-    return None if call is None or _is_late(call, path) else call
+    return call if call is not None and call.state in DELIVERING else None
 
 
 def _event_id(ledger: Ledger, path: ConnectionId, event_id: str | None) -> str | None:

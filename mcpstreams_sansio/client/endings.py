@@ -89,6 +89,7 @@ def settle(ledger: Ledger, call: Call) -> None:
     if call.keyed and call.stream is not None:
         if call.path is not None and call.end is None:
             return
+        ledger.leave(call)
         if call.positions.unread:
             acknowledging.acknowledge(ledger, call)
             ledger.wake(call, ledger.config.linger)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final, assert_never
+from typing import Final
 
 from mcpstreams_sansio.client import acknowledging, cancelling, endings, questions, recovery
 from mcpstreams_sansio.client.calls import Call, Way
@@ -87,23 +87,14 @@ def lose(ledger: Ledger, event: ConnectionLost) -> None:
 
 
 def accept(ledger: Ledger, event: PathAccepted) -> None:
-    """The server took what was sent on an exchange (rules H9, R24)."""
-    exchange = ledger.exchanges.get(event.connection_id)
-    if exchange is None:
-        return
-    match exchange.role:
-        case Role.CALL:
-            call = ledger.call_of(event.connection_id)
-            if call is not None and call.path == event.connection_id:
-                _accept_call(ledger, call)
-        case Role.ANSWER:
-            del ledger.exchanges[event.connection_id]
-            questions.accepted(ledger, exchange)
-        case Role.ACKS:
-            del ledger.exchanges[event.connection_id]
-            acknowledging.accepted(ledger)
-        case _:
-            assert_never(exchange.role)
+    """The server took what was sent on an exchange (rules H9, R24). One that carries no call is done with that."""
+    call = ledger.call_of(event.connection_id)
+    if call is None:
+        _end(ledger, event.connection_id, arrived=True)
+    elif call.state is CallState.CANCELLING:
+        cancelling.confirm(ledger, call)
+    elif call.state in (CallState.SENT, CallState.RECOVERING):
+        recovery.contact(ledger, call)
 
 
 def refuse(ledger: Ledger, event: PathRefused) -> None:
@@ -139,33 +130,17 @@ def _end(ledger: Ledger, path: ConnectionId, *, arrived: bool) -> Call | None:
     Returns:
         The call whose path it was, if it was one's.
     """
-    exchange = ledger.exchanges.get(path)
-    if exchange is None:
-        return None
     call = ledger.call_of(path)
-    del ledger.exchanges[path]
-    match exchange.role:
-        case Role.CALL if call is not None and call.path == path:
-            call.path = None
-            return call
-        case Role.CALL:
-            pass
-        case Role.ANSWER if arrived:
-            questions.accepted(ledger, exchange)
-        case Role.ANSWER:
-            questions.lost(ledger, path, exchange)
-        case Role.ACKS if arrived:
-            acknowledging.accepted(ledger)
-        case Role.ACKS:
-            acknowledging.lost(ledger)
-    return None
-
-
-def _accept_call(ledger: Ledger, call: Call) -> None:
-    if call.state is CallState.CANCELLING:
-        cancelling.confirm(ledger, call)
-    elif call.state in (CallState.SENT, CallState.RECOVERING):
-        recovery.contact(ledger, call)
+    exchange = ledger.exchanges.pop(path, None)
+    if call is not None:
+        call.path = None
+    elif exchange is not None and exchange.role is Role.ACKS:
+        (acknowledging.accepted if arrived else acknowledging.lost)(ledger)
+    elif exchange is not None and arrived:
+        questions.accepted(ledger, exchange)
+    elif exchange is not None:
+        questions.lost(ledger, path, exchange)
+    return call
 
 
 def _lose_call(ledger: Ledger, call: Call, fate: Fate = Fate.UNKNOWN, asked: float | None = None) -> None:

@@ -110,9 +110,11 @@ class Ledger:
         return len(self.calls) - len(self.settling)
 
     def call_of(self, path: ConnectionId) -> Call | None:
-        """Return the call that an exchange is for, whether it is its current path or not."""
+        """Return the call whose path an exchange is; it has no other, since it leaves one before it opens the next."""
         exchange = self.exchanges.get(path)
-        return None if exchange is None or exchange.call_id is None else self.calls.get(exchange.call_id)
+        if exchange is None or exchange.role is not Role.CALL or exchange.call_id is None:
+            return None
+        return self.calls[exchange.call_id]
 
     def add(self, call: Call) -> None:
         """Take a call into every table."""

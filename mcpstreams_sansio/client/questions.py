@@ -41,7 +41,7 @@ def repeat(ledger: Ledger, call: Call, request: Request, position: int) -> None:
             _send_answer(ledger, call, request.id, ask)
         case Accepted(answer=again):
             _send_answer(ledger, call, request.id, Outstanding(again))
-        case Open() | Outstanding():
+        case _:
             pass
     ledger.effects.append(DuplicateDropped(call.call_id, position))
 

@@ -61,7 +61,7 @@ def attempt(ledger: Ledger, call: Call, way: Way) -> None:
     call.path = ledger.open_path(Role.CALL, call.call_id)
     call.session = ledger.session
     call.positions.begin_path()
-    _send_by(ledger, call, call.path)
+    _send_by(ledger, call, way, call.path)
     call.step(CallSignal.SEND if way is Way.SEND else CallSignal.RECOVER)
     if call.path == ledger.shared:
         questions.send_waiting(ledger, call)
@@ -161,8 +161,8 @@ def _patience_left(ledger: Ledger, call: Call) -> float:
     return max(0.0, since + ledger.config.patience - ledger.now)
 
 
-def _send_by(ledger: Ledger, call: Call, path: ConnectionId) -> None:
-    match call.way:
+def _send_by(ledger: Ledger, call: Call, way: Way, path: ConnectionId) -> None:
+    match way:
         case Way.SEND:
             _send_first(ledger, call, path)
         case Way.RESEND:
@@ -173,7 +173,7 @@ def _send_by(ledger: Ledger, call: Call, path: ConnectionId) -> None:
             assert call.positions.cursor is not None, "the way by a cursor needs one"
             ledger.effects.append(ReadAgain(path, call.positions.cursor))
         case _:
-            assert_never(call.way)
+            assert_never(way)
 
 
 def _send_first(ledger: Ledger, call: Call, path: ConnectionId) -> None:

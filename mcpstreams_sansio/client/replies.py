@@ -42,9 +42,8 @@ def receive(ledger: Ledger, event: MessageReceived, message: Response | ErrorRes
 
 def _receive_nameless(ledger: Ledger, event: MessageReceived, message: Response | ErrorResponse) -> None:
     """An error without an id, on an exchange, is about the one thing that was sent there (rules H9, D2)."""
-    call_id = ledger.exchanges[event.connection_id].call_id
-    call = None if call_id is None else ledger.calls.get(call_id)
-    if call is None or call.path != event.connection_id:
+    call = ledger.call_of(event.connection_id)
+    if call is None:
         return
     if call.errand is None and call.way is not Way.CURSOR:
         _receive_answer(ledger, call, event, message)

@@ -139,7 +139,7 @@ def _wake(ledger: Ledger, timer: Timer) -> None:
     kind, call_id = timer
     match kind:
         case TimerKind.ACKS:
-            acknowledging.wake(ledger)
+            acknowledging.flush(ledger)
         case TimerKind.ANSWERS:
             call = ledger.calls[call_id]
             if call.state not in SETTLED_FOR_CALLER:
@@ -164,7 +164,7 @@ def _wake_call(ledger: Ledger, call: Call) -> None:
             cancelling.retry(ledger, call)
         case CallState.SETTLING:
             endings.settle_late(ledger, call)
-        case CallState.SENT | CallState.FOLLOWING | CallState.FULL | CallState.FINISHED:
+        case _:
             raise AssertionError("no timer runs in this state")
 
 

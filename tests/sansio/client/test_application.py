@@ -1,0 +1,131 @@
+"""What the application wants of its calls (rules R23, R27)."""
+
+from __future__ import annotations
+
+import attrs
+import pytest
+
+from mcpstreams_sansio.client.inputs import SavedCall
+from mcpstreams_sansio.client.table import CallState
+from mcpstreams_sansio.ids import Secret, StreamId
+from mcpstreams_sansio.wire.jsonrpc import ErrorResponse
+from mcpstreams_sansio.wire.marker import Window
+from tests.sansio.client.conversation import CONFIG, DRAFT, Conversation
+
+SAVED = SavedCall(
+    "elsewhere-7",
+    "tools/call",
+    {"name": "tool"},
+    taken=4,
+    stream_id=StreamId("s1"),
+    resume_token=Secret("token of s1"),
+    key=Secret("a-key-of-some-length-000"),
+    instance="server-1",
+    attempt=3,
+)
+
+
+@pytest.mark.rule("R23", "R27")
+def test_a_saved_call_goes_on_from_what_was_taken() -> None:
+    talk = Conversation()
+    talk.link_up()
+    assert talk.attach(SAVED) == ["1: tries resume", "c1 <- resume s1 after 4 #4"]
+    assert talk.progresses(4) == ["1: drops @4"]
+    assert talk.progresses(5) == ["1: progress 4 @5"]
+
+
+@pytest.mark.rule("R27")
+def test_a_saved_call_waits_for_a_link_like_any_other() -> None:
+    talk = Conversation()
+    assert talk.attach(SAVED) == []
+    assert talk.state() is CallState.STRANDED
+    assert talk.link_up() == ["1: tries resume", "c1 <- resume s1 after 4 #4"]
+
+
+def test_a_saved_call_keeps_the_id_of_its_request() -> None:
+    talk = Conversation()
+    talk.link_up()
+    talk.attach(SAVED)
+    assert talk.says(ErrorResponse("elsewhere-7", 7, "no")) == ["1: ends with failure 7 @5"]
+
+
+def test_a_saved_call_without_a_stream_is_sent_again_under_its_key() -> None:
+    talk = Conversation()
+    talk.link_up()
+    lost = attrs.evolve(SAVED, stream_id=None, resume_token=None, taken=0)
+    assert talk.attach(lost) == ["1: tries resend", "c1 <- call elsewhere-7 key #4"]
+
+
+def test_a_saved_call_with_nothing_to_bring_it_back_has_its_outcome_at_once() -> None:
+    talk = Conversation()
+    talk.link_up()
+    lost = attrs.evolve(SAVED, stream_id=None, resume_token=None, key=None)
+    assert talk.attach(lost) == ["1: ends with doubt: connection lost @4"]
+
+
+def test_a_saved_cursor_brings_a_silent_stream_back() -> None:
+    talk = Conversation(http=True, server=DRAFT)
+    talk.link_up()
+    silent = attrs.evolve(SAVED, stream_id=None, resume_token=None, key=None, event_id="e4")
+    assert talk.attach(silent) == ["1: tries cursor", "c1 <- get at e4"]
+
+
+@pytest.mark.rule("R6")
+def test_a_saved_window_is_acknowledged_by_halves() -> None:
+    talk = Conversation()
+    talk.link_up()
+    talk.attach(attrs.evolve(SAVED, window=Window(4, 10_000)))
+    talk.progresses(5)
+    talk.progresses(6)
+    assert talk.take(5) == []
+    assert talk.take(6) == ["c1 <- ack s1 6"]
+
+
+def test_what_is_saved_is_what_was_attached() -> None:
+    talk = Conversation()
+    talk.attach(attrs.evolve(SAVED, window=Window(4, 10_000)))
+    saved = talk.detach()
+    assert attrs.evolve(saved, key_age=0.0) == attrs.evolve(SAVED, window=Window(4, 10_000))
+
+
+def test_a_call_beyond_the_limit_certainly_does_not_run() -> None:
+    talk = Conversation(config=attrs.evolve(CONFIG, max_calls=1))
+    talk.link_up()
+    talk.call()
+    assert talk.call() == ["2: ends with not run: too many calls @0"]
+    assert talk.attach(SAVED) == ["3: ends with not run: too many calls @0"]
+    talk.creates()
+    talk.responds(2)
+    assert talk.call() == ["c1 <- call 4 key #1"], "an answered call takes no room from others"
+
+
+@pytest.mark.rule("R13")
+def test_a_late_order_for_a_call_that_is_over_changes_nothing() -> None:
+    talk = Conversation(server=DRAFT)
+    talk.link_up()
+    talk.call()
+    talk.creates()
+    talk.progresses(2)
+    talk.responds(3)
+    assert talk.take(2) == []
+    assert talk.cancel() == []
+    assert talk.answer("q1") == []
+
+
+def test_taking_what_was_taken_changes_nothing() -> None:
+    talk = Conversation()
+    talk.link_up()
+    talk.call()
+    talk.creates()
+    talk.progresses(2)
+    talk.take(2)
+    talk.wait(60.0)
+    assert talk.take(2) == []
+    assert talk.take(1) == []
+    assert talk.wait(60.0) == []
+
+
+def test_secrets_of_a_saved_call_show_themselves_to_nobody() -> None:
+    shown = repr(SAVED)
+    assert "token of s1" not in shown
+    assert "a-key-of-some-length" not in shown

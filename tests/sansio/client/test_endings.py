@@ -1,0 +1,145 @@
+"""How a call ends for its caller, and how what is left of it is put in order (rules Q3d, R6, R23)."""
+
+from __future__ import annotations
+
+import attrs
+import pytest
+
+from mcpstreams_sansio.client.effects import CallFinished, CallResult
+from mcpstreams_sansio.client.inputs import GivenUp, LinkGivenUp, MessageReceived
+from mcpstreams_sansio.client.table import CallState
+from mcpstreams_sansio.ids import ConnectionId, StreamId
+from mcpstreams_sansio.wire.jsonrpc import Response
+from mcpstreams_sansio.wire.tags import tagged
+from tests.sansio.client.conversation import CONFIG, DRAFT, Conversation, request_id
+
+
+def following(*, http: bool = False) -> Conversation:
+    """Return a conversation with one call and its stream."""
+    talk = Conversation(http=http)
+    talk.link_up()
+    talk.call()
+    talk.creates(1 if http else None)
+    return talk
+
+
+@pytest.mark.rule("R4")
+def test_the_caller_gets_the_result_as_the_application_made_it() -> None:
+    talk = following()
+    result = tagged(Response(request_id(1), {"content": [], "_meta": {"theirs": 1}}), StreamId("s1"), 2)
+    (effect,) = talk.effects(MessageReceived(ConnectionId(1), result))
+    assert isinstance(effect, CallFinished)
+    assert effect.outcome == CallResult({"content": [], "_meta": {"theirs": 1}})
+
+
+@pytest.mark.rule("Q3d")
+def test_the_caller_does_not_wait_for_end_and_the_server_is_not_asked_for_it() -> None:
+    talk = following()
+    assert talk.responds(2) == ["1: ends with result @2"]
+    assert talk.state() is CallState.SETTLING
+    assert not talk.streams.needs_link
+    assert talk.link_down() == []
+    assert talk.state() is None
+    assert talk.link_up() == ["c2 <- ack s1 2"], "the response at least is known to have arrived"
+
+
+def test_an_end_that_does_not_come_is_not_waited_for() -> None:
+    talk = following()
+    talk.responds(2)
+    assert talk.wait(CONFIG.settle_timeout) == ["c1 <- ack s1 2"]
+    assert talk.state() is None
+
+
+def test_f1_over_http_what_follows_the_answer_is_still_read() -> None:
+    talk = following(http=True)
+    assert talk.responds(2, path=1) == ["1: ends with result @2"]
+    assert talk.ends(3, path=1) == []
+    assert talk.cut(1) == ["c2 <- ack s1 3"]
+
+
+def test_an_exchange_that_does_not_end_after_the_answer_is_left() -> None:
+    talk = following(http=True)
+    talk.responds(2, path=1)
+    assert talk.wait(CONFIG.settle_timeout) == ["leave c1", "c2 <- ack s1 2"]
+
+
+def test_an_unkeyed_answer_leaves_nothing_to_be_done() -> None:
+    talk = Conversation(server=DRAFT)
+    talk.link_up()
+    talk.call()
+    talk.creates()
+    assert talk.responds(2) == ["1: ends with result @2"]
+    assert talk.state() is None
+    assert talk.ends(3) == []
+
+
+@pytest.mark.rule("R23")
+def test_messages_that_nobody_took_are_not_acknowledged_with_the_answer() -> None:
+    talk = following()
+    talk.progresses(2)
+    assert talk.responds(3) == ["1: ends with result @3"]
+    assert talk.ends(4) == []
+    assert talk.take(3) == ["c1 <- ack s1 4"]
+    assert talk.state() is None
+
+
+def test_an_application_that_never_takes_them_is_not_waited_for_for_ever() -> None:
+    talk = following()
+    talk.progresses(2)
+    talk.progresses(3)
+    talk.take(2)
+    talk.responds(4)
+    talk.ends(5)
+    assert talk.wait(CONFIG.linger) == ["c1 <- ack s1 2"]
+    assert talk.state() is None
+    assert talk.take(4) == []
+
+
+def test_more_answered_calls_than_the_limit_are_not_kept() -> None:
+    talk = Conversation(config=attrs.evolve(CONFIG, max_settling=1))
+    talk.link_up()
+    for number in (1, 2):
+        talk.call()
+        talk.creates(number=number)
+        talk.progresses(2, number=number)
+    assert talk.responds(3, number=1) == ["1: ends with result @3"]
+    assert talk.responds(3, number=2) == ["2: ends with result @3", "c1 <- ack s1 1"]
+    assert (talk.state(1), talk.state(2)) == (None, CallState.SETTLING)
+
+
+@pytest.mark.parametrize(
+    ("why", "sent", "unsent"),
+    [
+        (GivenUp.FAILED, "doubt: client failed", "not run: client failed"),
+        (GivenUp.CLOSED, "doubt: client closed", "not run: client closed"),
+    ],
+)
+def test_h2_when_all_is_given_up_every_call_has_its_outcome(why: GivenUp, sent: str, unsent: str) -> None:
+    talk = Conversation()
+    talk.link_up()
+    talk.call()
+    talk.link_down()
+    talk.call()
+    done = talk.tell(LinkGivenUp(why))
+    assert done == [f"1: ends with {sent} @0", f"2: ends with {unsent} @0"]
+    assert talk.streams.next_deadline() is None
+
+
+def test_what_was_taken_is_still_acknowledged_when_all_is_given_up() -> None:
+    talk = following()
+    talk.progresses(2)
+    talk.take(2)
+    talk.responds(3)
+    assert talk.tell(LinkGivenUp(GivenUp.CLOSED)) == ["c1 <- ack s1 3"]
+    assert talk.tell(LinkGivenUp(GivenUp.CLOSED)) == []
+
+
+def test_a_cancellation_that_the_server_does_not_know_of_is_given_up_too() -> None:
+    talk = following(http=True)
+    talk.cancel()
+    assert talk.tell(LinkGivenUp(GivenUp.CLOSED)) == ["leave c2"]
+    talk = following()
+    talk.link_down()
+    talk.cancel()
+    assert talk.tell(LinkGivenUp(GivenUp.CLOSED)) == []
+    assert talk.state() is None
