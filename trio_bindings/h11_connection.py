@@ -23,6 +23,9 @@ REFUSAL_SECONDS: Final = 5.0
 """How long the answer to a broken request may take to get out."""
 
 
+_NEVER_WITH_A_BODY: Final = frozenset({http.HTTPStatus.NO_CONTENT, http.HTTPStatus.NOT_MODIFIED})
+
+
 @final
 @attrs.frozen(kw_only=True)
 class HTTPLimits:
@@ -60,7 +63,7 @@ class H11Connection:
         self._limits = limits
         self._max_body_bytes = max_body_bytes
         self._h11 = h11.Connection(h11.SERVER, max_incomplete_event_size=limits.max_head_bytes)
-        self._unsent = b""
+        self._head: h11.Response | None = None
 
     # -------------------------------------------------------------------------------------------------------- requests
 
@@ -105,7 +108,7 @@ class H11Connection:
 
     async def _read_body(self) -> bytes:
         if self._h11.they_are_waiting_for_100_continue:
-            await self._send(self._h11.send(h11.InformationalResponse(status_code=100, headers=[])))
+            await self._send(self._encode(h11.InformationalResponse(status_code=100, headers=[])))
         body = bytearray()
         while len(body) <= self._max_body_bytes and isinstance(event := await self._next_event(), h11.Data):
             body += event.data
@@ -140,12 +143,12 @@ class H11Connection:
     # ------------------------------------------------------------------------------------------------------- responses
 
     def begin_response(self, status: int, headers: Headers) -> None:
-        """Put the head before the next bytes of the response: both go out as one piece (case R1)."""
+        """Put the head before what comes next: both go out as one piece (case R1)."""
         added = [(b"date", email.utils.formatdate(usegmt=True).encode())]
         if self._h11.their_state is not h11.DONE:  # the rest of the request is still to come, and nobody will read it
             added.append((b"connection", b"close"))
         reason = http.HTTPStatus(status).phrase.encode()
-        self._unsent = self._encode(h11.Response(status_code=status, headers=[*headers, *added], reason=reason))
+        self._head = h11.Response(status_code=status, headers=[*headers, *added], reason=reason)
 
     async def send_body(self, chunks: Iterable[bytes]) -> None:
         """Send a part of the body.
@@ -153,15 +156,21 @@ class H11Connection:
         Raises:
             PeerGoneError: The stream broke.
         """
-        await self._send(self._encode(h11.Data(data=b"".join(chunks))))
+        await self._send(self._encode_head() + self._encode(h11.Data(data=b"".join(chunks))))
 
     async def end_response(self) -> None:
-        """Complete the response.
+        """Complete the response. One without a body says so rather than send an empty chunk.
 
         Raises:
             PeerGoneError: The stream broke.
         """
-        await self._send(self._encode(h11.EndOfMessage()))
+        if self._head is not None and self._head.status_code not in _NEVER_WITH_A_BODY:
+            self._head = h11.Response(
+                status_code=self._head.status_code,
+                headers=[*self._head.headers, (b"content-length", b"0")],
+                reason=self._head.reason,
+            )
+        await self._send(self._encode_head() + self._encode(h11.EndOfMessage()))
 
     def begin_next(self) -> bool:
         """Make ready for another exchange, and say whether there can be one on this stream."""
@@ -170,11 +179,14 @@ class H11Connection:
         self._h11.start_next_cycle()
         return True
 
+    def _encode_head(self) -> bytes:
+        head, self._head = self._head, None
+        return b"" if head is None else self._encode(head)
+
     def _encode(self, event: h11.Event) -> bytes:
         return self._h11.send(event) or b""
 
     async def _send(self, data: bytes) -> None:
-        data, self._unsent = self._unsent + data, b""
         try:
             await self._stream.send_all(data)
         except STREAM_FAILURES:
@@ -183,6 +195,6 @@ class H11Connection:
     async def _refuse(self, status: int) -> None:
         """Answer what is no request, if it can be answered still."""
         if self._h11.our_state in {h11.IDLE, h11.SEND_RESPONSE}:
-            self.begin_response(status, ((b"content-length", b"0"),))
+            self.begin_response(status, ())
             with trio.move_on_after(REFUSAL_SECONDS):
                 await self.end_response()

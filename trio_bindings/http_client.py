@@ -138,10 +138,15 @@ async def connect_http(
         yield await stack.enter_async_context(session)
 
 
-def new_http() -> httpx2.AsyncClient:
-    """Return what sends requests unless the application brings its own: no limit on streams, none on their length."""
+def new_http(*, trust_env: bool = True) -> httpx2.AsyncClient:
+    """Return what sends requests unless the application brings its own: no limit on streams, none on their length.
+
+    Args:
+        trust_env: Use the proxies that the environment names.
+    """
     return httpx2.AsyncClient(
         headers={"accept-encoding": "identity"},  # a compressed stream would be held back by whoever compresses it
         limits=httpx2.Limits(max_connections=None),
         timeout=httpx2.Timeout(CONNECT_SECONDS, read=None),
+        trust_env=trust_env,
     )

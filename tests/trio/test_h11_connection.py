@@ -119,7 +119,7 @@ async def test_after_a_body_that_was_cut_the_stream_ends_and_the_response_says_s
         await next_request(connection)
         await respond(connection, status=413)
         assert not connection.begin_next()
-        assert b"connection: close" in (await peer.receives(b"0\r\n\r\n")).lower()
+        assert b"connection: close" in (await peer.receives(b"\r\n\r\n")).lower()
 
 
 async def test_a_peer_that_waits_to_be_asked_for_its_body_is_asked() -> None:
@@ -257,14 +257,15 @@ async def test_the_head_goes_out_together_with_what_comes_next() -> None:
         assert await peer.receives(b"0\r\n\r\n")
 
 
-async def test_a_response_with_a_length_is_not_chunked() -> None:
+@pytest.mark.parametrize(("status", "length"), [(202, b"content-length: 0\r\n"), (204, b"")])
+async def test_a_response_without_a_body_says_so_or_never_has_one(status: int, length: bytes) -> None:
     async with connected() as (connection, peer):
         await peer.sends(REQUEST)
         await next_request(connection)
-        connection.begin_response(202, ((b"content-length", b"0"),))
-        await connection.end_response()
-        answer = await peer.receives(b"\r\n\r\n")
-        assert answer.startswith(b"HTTP/1.1 202 Accepted\r\n")
+        await respond(connection, status=status)
+        assert connection.begin_next()
+        answer = (await peer.receives(b"\r\n\r\n")).lower()
+        assert length in answer
         assert b"chunked" not in answer
 
 
@@ -273,7 +274,7 @@ async def test_a_response_is_dated() -> None:
         await peer.sends(REQUEST)
         await next_request(connection)
         await respond(connection)
-        assert b"\r\ndate: " in (await peer.receives(b"0\r\n\r\n")).lower()
+        assert b"\r\ndate: " in (await peer.receives(b"\r\n\r\n")).lower()
 
 
 async def test_one_stream_carries_requests_sent_ahead_one_after_another() -> None:

@@ -7,7 +7,7 @@ import functools
 import json
 import ssl
 from collections.abc import AsyncIterator
-from typing import final
+from typing import Self, final
 
 import pytest
 import trio
@@ -19,7 +19,6 @@ from mcpstreams_sansio.http.messages import HTTPRequest, find_header
 from mcpstreams_sansio.server.config import StreamsConfig
 from mcpstreams_sansio.server.machine import ServerConfig
 from mcpstreams_sansio.wire.jsonrpc import JSONObject
-from tests.trio.machines import settle
 from tests.trio.peers import DRAFT, JSON, MARKED, STOCK
 from trio_bindings.app import Call, Handler
 from trio_bindings.h11_connection import HTTPLimits
@@ -129,19 +128,22 @@ class HTTPPeer:
         result: JSON = answer["result"]
         return result
 
-    async def closes(self) -> None:
+    async def __aenter__(self) -> Self:
+        await trio.lowlevel.checkpoint()
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
         for stream in self._streams:
-            await trio.aclose_forcefully(stream)
+            stream.socket.close()
 
 
 @contextlib.asynccontextmanager
 async def serving(handler: Handler, **options: object) -> AsyncIterator[tuple[RunningServer, HTTPPeer]]:
     async with trio.open_nursery() as nursery:
         server = await nursery.start(functools.partial(serve_http, handler, 0, **options))  # type: ignore[arg-type]  # checked when called
-        peer = HTTPPeer(server.ports[0])
         with trio.fail_after(20):
-            yield server, peer
-        await peer.closes()
+            async with HTTPPeer(server.ports[0]) as peer:
+                yield server, peer
         nursery.cancel_scope.cancel()
 
 
@@ -398,34 +400,32 @@ async def test_a_drained_server_ends_its_exchanges_and_returns() -> None:
     with trio.fail_after(5):
         async with trio.open_nursery() as nursery:  # it ends once `serve_http` has returned
             server: RunningServer = await nursery.start(serve_http, handler, 0)
-            peer = HTTPPeer(server.ports[0])
-            await peer.initializes(DRAFT)
-            idle = await peer.connects()
-            exchange = await peer.posts(id=1, method="tools/call", params={})
-            await handler.started.wait()
-            nursery.start_soon(server.drain)
-            assert messages_in(await exchange.body())[0]["method"] == "notifications/stream/create"
-            assert await idle.receive_some() == b""
-            with pytest.raises(OSError, match="connect"):
-                await peer.connects()
-            await peer.closes()
+            async with HTTPPeer(server.ports[0]) as peer:
+                await peer.initializes(DRAFT)
+                idle = await peer.connects()
+                exchange = await peer.posts(id=1, method="tools/call", params={})
+                await handler.started.wait()
+                nursery.start_soon(server.drain)
+                assert messages_in(await exchange.body())[0]["method"] == "notifications/stream/create"
+                assert await idle.receive_some() == b""
     assert handler.cancelled.is_set()
+    with pytest.raises(OSError, match="connect"):
+        await trio.open_tcp_stream(LOOPBACK, server.ports[0])
 
 
 async def test_cancelling_the_server_ends_everything() -> None:
     handler = Waiting()
     async with trio.open_nursery() as nursery:
         server: RunningServer = await nursery.start(serve_http, handler, 0)
-        peer = HTTPPeer(server.ports[0])
-        await peer.initializes(DRAFT)
-        exchange = await peer.posts(id=1, method="tools/call", params={})
-        await handler.started.wait()
-        nursery.cancel_scope.cancel()
+        async with HTTPPeer(server.ports[0]) as peer:
+            await peer.initializes(DRAFT)
+            exchange = await peer.posts(id=1, method="tools/call", params={})
+            await handler.started.wait()
+            nursery.cancel_scope.cancel()
+            with trio.CancelScope(shield=True), trio.fail_after(5), contextlib.suppress(trio.BrokenResourceError):
+                while await exchange.stream.receive_some():
+                    continue
     assert handler.cancelled.is_set()
-    with contextlib.suppress(trio.BrokenResourceError), trio.fail_after(5):
-        while await exchange.stream.receive_some():
-            await settle()
-    await peer.closes()
 
 
 async def test_tls_is_a_wrapper_of_the_stream() -> None:

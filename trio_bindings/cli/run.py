@@ -6,7 +6,6 @@ import contextlib
 import functools
 import signal
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager
 from typing import Final, final
 
 import attrs
@@ -26,7 +25,7 @@ from trio_bindings.cli.proxy import CuttingProxy
 from trio_bindings.cli.summary import Summary
 from trio_bindings.client import ClientSession
 from trio_bindings.entropy import fresh_instance
-from trio_bindings.http_client import connect_http
+from trio_bindings.http_client import connect_http, new_http
 from trio_bindings.http_server import serve_http
 from trio_bindings.server import LOOPBACK, RunningServer, new_identity
 
@@ -70,15 +69,20 @@ def _serve(options: Options, tool: HashTool, port: int) -> Callable[..., Awaitab
     return functools.partial(serve, tool.handle, port, config=config)
 
 
-def _connect(options: Options, client: HashClient, port: int) -> AbstractAsyncContextManager[ClientSession]:
-    http = options.transport == "http"
-    connect = (
-        functools.partial(connect_http, f"http://{LOOPBACK}:{port}/mcp")
-        if http
-        else functools.partial(connect_tcp, LOOPBACK, port)
-    )
-    config = ClientConfig(instance=fresh_instance(), retry_ceiling=RETRY_CEILING)
-    return connect(client_info=CLIENT_INFO, capabilities=CAPABILITIES, config=config, on_request=client.answer)
+@contextlib.asynccontextmanager
+async def _connect(options: Options, client: HashClient, port: int) -> AsyncIterator[ClientSession]:
+    """Connect to a port of this machine, whatever proxies the environment names."""
+    async with new_http(trust_env=False) as http:
+        connect = (
+            functools.partial(connect_http, f"http://{LOOPBACK}:{port}/mcp", http=http)
+            if options.transport == "http"
+            else functools.partial(connect_tcp, LOOPBACK, port)
+        )
+        config = ClientConfig(instance=fresh_instance(), retry_ceiling=RETRY_CEILING)
+        async with connect(
+            client_info=CLIENT_INFO, capabilities=CAPABILITIES, config=config, on_request=client.answer
+        ) as session:
+            yield session
 
 
 async def _watch(proxy: CuttingProxy, display: Display) -> None:
