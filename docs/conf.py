@@ -8,7 +8,7 @@ from pathlib import Path
 # The packages that are described, and `docs._ext`, are those of this checkout, whatever is installed.
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from docs._ext.docstrings import full_names_of_aliases  # the line above is what makes it importable
+from docs._ext.names import full_names_of_aliases  # the line above is what makes it importable
 
 project = "mcpstreams"
 author = "mcpstreams contributors"
@@ -21,6 +21,7 @@ extensions = [
     "sphinx.ext.napoleon",
     "sphinxcontrib_trio",
     "docs._ext.docstrings",
+    "docs._ext.names",
     "docs._ext.state_tables",
 ]
 exclude_patterns = ["_build", "_ext", "_static", "_templates", "examples"]
