@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mcpstreams_sansio.connections import ConnectionLost, EndOfFile, Written
 from mcpstreams_sansio.errors import LocalProtocolError
+from mcpstreams_sansio.framing.event_ids import MAX_SEQUENCE, event_id
 from mcpstreams_sansio.ids import StreamId
 from mcpstreams_sansio.server.inputs import (
     Accept,
@@ -16,17 +17,21 @@ from mcpstreams_sansio.server.inputs import (
     ConnectionOpened,
     CursorReceived,
     LogWritten,
+    OpenStream,
     PollReceived,
     Reply,
     Respond,
     ResumeReceived,
     SendMessage,
+    StreamKind,
     StreamsInput,
 )
-from mcpstreams_sansio.server.registry import Registry
-from mcpstreams_sansio.server.stream import Stream, encode_entry
-from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, JSONObject, Message, Request, Response
+from mcpstreams_sansio.server.registry import Prepared, Registry
+from mcpstreams_sansio.server.stream import Stream, encode_create, encode_entry
+from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, JSONObject, Message, Request, Response, encode_message
 from mcpstreams_sansio.wire.meta import check_application_meta
+from mcpstreams_sansio.wire.streams import StreamCreate
+from mcpstreams_sansio.wire.strict_json import is_text
 
 _ON_A_CONNECTION = (
     ConnectionLost,
@@ -44,12 +49,9 @@ _ON_A_CONNECTION = (
     CancelledReceived,
 )
 
-Prepared = tuple[StreamId, int, bytes]
-"""A stream, the number of its next entry, and that entry's bytes: encoding may fail, so it is done here."""
-
 
 def check(registry: Registry, event: StreamsInput) -> Prepared | None:
-    """Refuse what only a mistake of the caller can explain; return the bytes of the entry that the input adds.
+    """Refuse what only a mistake of the caller can explain; return the bytes that the input adds.
 
     Raises:
         LocalProtocolError: Nothing has changed.
@@ -64,9 +66,11 @@ def check(registry: Registry, event: StreamsInput) -> Prepared | None:
             return _prepare(registry, event.stream_id, ask, event.params)
         case Respond():
             return _prepare_response(registry, event.stream_id, event.outcome)
+        case OpenStream():
+            return _prepare_announcement(registry, event)
         case _:
             _check_arrival(registry, event)
-            return None
+            return _prepare_arrival(registry, event)
 
 
 def _check_arrival(registry: Registry, event: StreamsInput) -> None:
@@ -77,6 +81,8 @@ def _check_arrival(registry: Registry, event: StreamsInput) -> None:
             raise LocalProtocolError("a connection id must be higher than every one before it")
         case CallReceived() if event.stream_id in registry.streams:
             raise LocalProtocolError("a stream id was used before")
+        case CallReceived() if not is_text(event.fresh_token.reveal()):
+            raise LocalProtocolError("a resume token must be text that UTF-8 can carry")
         case CallReceived() if (event.key is None) != (event.digest is None):
             raise LocalProtocolError("a key and the digest of its call belong together")
         case LogWritten() if event.write_id != registry.gate.outstanding:
@@ -85,13 +91,35 @@ def _check_arrival(registry: Registry, event: StreamsInput) -> None:
             pass
 
 
+def _prepare_arrival(registry: Registry, event: StreamsInput) -> Prepared | None:
+    match event:
+        case Reply():
+            return Prepared(encode_message(event.message))
+        case CallReceived():
+            event_id(event.stream_id, MAX_SEQUENCE)  # it raises: the events of the stream will need one
+            if event.policy.kind is not StreamKind.ANNOUNCED:
+                return None
+            create = StreamCreate(event.stream_id, event.fresh_token, event.request.id, event.policy.interval)
+            return Prepared(encode_create(registry.config, create, event.peer), event.stream_id, 1)
+        case _:
+            return None
+
+
+def _prepare_announcement(registry: Registry, event: OpenStream) -> Prepared | None:
+    stream = _producing(registry, event.stream_id)
+    if stream is None:
+        return None
+    create = StreamCreate(event.stream_id, event.fresh_token, stream.request_id, event.interval)
+    return Prepared(encode_create(registry.config, create, stream.peer), event.stream_id, 1)
+
+
 def _prepare(registry: Registry, stream_id: StreamId, message: Message, holder: JSONObject | None) -> Prepared | None:
     check_application_meta(holder)
     stream = _producing(registry, stream_id)
     if stream is None:
         return None
     sequence = stream.log.produced + 1
-    return stream_id, sequence, encode_entry(stream, message, sequence)
+    return Prepared(encode_entry(stream, message, sequence), stream_id, sequence)
 
 
 def _prepare_response(registry: Registry, stream_id: StreamId, outcome: Response | ErrorResponse) -> Prepared | None:

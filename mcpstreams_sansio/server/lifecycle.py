@@ -23,15 +23,21 @@ from mcpstreams_sansio.server.records import (
     TokenAdded,
 )
 from mcpstreams_sansio.server.registry import Registry
-from mcpstreams_sansio.server.stream import Attachment, ByCall, ByResume, Handler, Stream, attachment_of, owner_of
+from mcpstreams_sansio.server.stream import (
+    Attachment,
+    ByCall,
+    ByResume,
+    Handler,
+    Stream,
+    attachment_of,
+    owner_of,
+    tags_for,
+)
 from mcpstreams_sansio.server.table import StreamSignal, StreamState
-from mcpstreams_sansio.wire.converter import unstructure
 from mcpstreams_sansio.wire.jsonrpc import encode_message
-from mcpstreams_sansio.wire.marker import META_WINDOW, Window
 from mcpstreams_sansio.wire.refusals import Reason
 from mcpstreams_sansio.wire.revisions import AfterLoss
-from mcpstreams_sansio.wire.streams import StreamCreate, StreamEnd, create_notification, end_notification
-from mcpstreams_sansio.wire.tags import tagged
+from mcpstreams_sansio.wire.streams import StreamEnd, end_notification
 
 
 def open_stream(
@@ -52,7 +58,7 @@ def open_stream(
         call.request.id,
         call.peer,
         attrs.evolve(call.policy, kind=kind),
-        Tags.SEQUENCE if kind is StreamKind.ANNOUNCED and call.peer.marker else Tags.NONE,
+        tags_for(call.peer) if kind is StreamKind.ANNOUNCED else Tags.NONE,
         path.principal,
         path.scope,
         owner_of(path.principal, path.scope),
@@ -80,7 +86,7 @@ def open_stream(
     attachments.hold(registry, stream, path, Attachment(path.connection_id, ByCall(), 0))
     if stream.announced:
         stream.tokens.append(call.fresh_token.digest())
-        production.append(registry, stream, EntryKind.CREATE, _create(registry, stream, call.fresh_token))
+        production.append(registry, stream, EntryKind.CREATE, registry.encoded_create(stream, call.fresh_token))
     if path.framing is Framing.HTTP:
         path.body = stream.policy.body
     started = StartCall(stream.stream_id, call.request, stream.peer, stream.resumable)
@@ -93,26 +99,13 @@ def announce(registry: Registry, event: OpenStream) -> None:
     stream = production.find_open(registry, event.stream_id)
     if stream is None or stream.announced or not stream.peer.streams or stream.attachment is None:
         return
-    if stream.log.produced or stream.policy.body is BodyPolicy.NEVER:
+    if stream.log.produced or stream.policy.body is BodyPolicy.NEVER or not registry.has_room(stream.owner, counted=1):
         return
     stream.policy = attrs.evolve(stream.policy, kind=StreamKind.ANNOUNCED, interval=event.interval)
-    stream.tags = Tags.SEQUENCE if stream.peer.marker else Tags.NONE
+    stream.tags = tags_for(stream.peer)
     stream.tokens.append(event.fresh_token.digest())
     registry.gate.record(StreamAnnounced(stream.stream_id, stream.policy, stream.tags, event.fresh_token.digest()))
-    production.append(registry, stream, EntryKind.CREATE, _create(registry, stream, event.fresh_token))
-
-
-def _create(registry: Registry, stream: Stream, token: Secret) -> bytes:
-    window = Window(registry.config.window, registry.config.window_bytes)
-    create = StreamCreate(
-        stream.stream_id,
-        token,
-        stream.request_id,
-        stream.policy.interval,
-        {META_WINDOW: unstructure(window)} if stream.tags is Tags.SEQUENCE else None,
-    )
-    message = create_notification(create, registry.config.create_shape)
-    return encode_message(tagged(message, stream.stream_id, 1) if stream.tags is Tags.SEQUENCE else message)
+    production.append(registry, stream, EntryKind.CREATE, registry.encoded_create(stream, event.fresh_token))
 
 
 def renew_token(registry: Registry, stream: Stream, token: Secret) -> None:
@@ -121,7 +114,7 @@ def renew_token(registry: Registry, stream: Stream, token: Secret) -> None:
         return
     stream.tokens.append(token.digest())
     del stream.tokens[: -registry.config.max_tokens]
-    payload = _create(registry, stream, token)
+    payload = registry.encoded_create(stream, token)
     stream.log.restore_create(payload)
     registry.total_bytes += len(payload)
     registry.gate.record(TokenAdded(stream.stream_id, token.digest()))

@@ -67,7 +67,7 @@ def reply(registry: Registry, event: Reply) -> None:
     """Queue a message that belongs to no stream (rule R15)."""
     path = registry.connections.get(event.connection_id)
     if path is not None:
-        path.reply(encode_message(event.message))
+        path.reply(registry.encoded_reply(event.message))
         registry.touch(path.connection_id)
 
 

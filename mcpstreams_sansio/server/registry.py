@@ -20,10 +20,11 @@ from mcpstreams_sansio.server.gate import Gate, GateState
 from mcpstreams_sansio.server.inputs import Scope
 from mcpstreams_sansio.server.keys import Keys
 from mcpstreams_sansio.server.outbox import Connection
-from mcpstreams_sansio.server.stream import Owner, Stream, encode_entry, owner_of
+from mcpstreams_sansio.server.stream import Owner, Stream, encode_create, encode_entry
 from mcpstreams_sansio.server.table import StreamState
-from mcpstreams_sansio.wire.jsonrpc import Message
+from mcpstreams_sansio.wire.jsonrpc import Message, encode_message
 from mcpstreams_sansio.wire.refusals import Reason
+from mcpstreams_sansio.wire.streams import StreamCreate
 
 _NOBODY = Secret("").digest()
 """Stands in for the tokens of an unknown stream, so that it takes as long to refuse as a wrong token (rule Q11a)."""
@@ -65,6 +66,18 @@ Timer: TypeAlias = tuple[StreamTimer, StreamId] | tuple[ConnectionTimer, Connect
 
 
 @final
+@attrs.frozen
+class Prepared:
+    """Bytes that the input in hand adds: made before anything changes, since making them may fail (rule R13)."""
+
+    payload: bytes = attrs.field(repr=False)
+    stream_id: StreamId | None = None
+    """The stream whose entry they are; None for a reply."""
+    sequence: int = 0
+    """The number of that entry."""
+
+
+@final
 @attrs.define(eq=False)
 class Registry:
     """The state of `ServerStreams`, and the effects of the input that is being handled."""
@@ -99,8 +112,7 @@ class Registry:
     """Why no new call is taken: the server drains, or its log has failed."""
     now: float = float("-inf")
     effects: list[StreamsEffect] = attrs.field(factory=list)
-    prepared: tuple[StreamId, int, bytes] | None = attrs.field(default=None, repr=False)
-    """The entry that the input in hand will add: encoded before anything changed, since that may fail (rule R13)."""
+    prepared: Prepared | None = None
     touched: dict[ConnectionId, None] = attrs.field(factory=dict)
     """Connections that may have something to write after this input: the only ones that are looked at."""
 
@@ -131,11 +143,16 @@ class Registry:
         self.quotas[stream.owner] = self.quotas.get(stream.owner, 0) + 1
         self.bind(stream, stream.scope)
 
-    def has_room(self, principal: Principal | None, scope: Scope) -> bool:
-        """Return whether one more stream may be kept for somebody (rules Q10, R10, R25)."""
+    def has_room(self, owner: Owner, counted: int = 0) -> bool:
+        """Return whether one more stream may be kept for somebody (rules Q10, R10, R25).
+
+        Args:
+            owner: Whose quota it counts against.
+            counted: 1 if it is among the calls that are counted already.
+        """
         return (
-            self.alive < self.config.max_streams
-            and self.quotas.get(owner_of(principal, scope), 0) < self.config.max_streams_per_principal
+            self.alive - counted < self.config.max_streams
+            and self.quotas.get(owner, 0) - counted < self.config.max_streams_per_principal
             and self.total_bytes < self.config.max_total_bytes
         )
 
@@ -201,13 +218,26 @@ class Registry:
         named = self.streams.get(self.calls.get((scope, request_id), StreamId("")))
         return named is not None and named is not by_other_than and named.unanswered
 
-    def encoded(self, stream: Stream, message: Message) -> bytes:
-        """Return the bytes of a stream's next entry (rule R4): those made before anything changed, once."""
-        sequence = stream.log.produced + 1
+    def take_prepared(self, stream_id: StreamId | None, sequence: int) -> bytes | None:
+        """Return what was prepared, once, if it was for this: deadlines may have added entries in between."""
         prepared, self.prepared = self.prepared, None
-        if prepared is not None and prepared[:2] == (stream.stream_id, sequence):
-            return prepared[2]
-        return encode_entry(stream, message, sequence)
+        if prepared is None or (prepared.stream_id, prepared.sequence) != (stream_id, sequence):
+            return None
+        return prepared.payload
+
+    def encoded(self, stream: Stream, message: Message) -> bytes:
+        """Return the bytes of a stream's next entry (rule R4)."""
+        sequence = stream.log.produced + 1
+        return self.take_prepared(stream.stream_id, sequence) or encode_entry(stream, message, sequence)
+
+    def encoded_create(self, stream: Stream, token: Secret) -> bytes:
+        """Return the bytes of a stream's `create` with a token that it accepts (rule R3)."""
+        create = StreamCreate(stream.stream_id, token, stream.request_id, stream.policy.interval)
+        return self.take_prepared(stream.stream_id, 1) or encode_create(self.config, create, stream.peer)
+
+    def encoded_reply(self, message: Message) -> bytes:
+        """Return the bytes of a message that belongs to no stream."""
+        return self.take_prepared(None, 0) or encode_message(message)
 
     def unbind(self, stream: Stream) -> None:
         """Forget where a stream is at home."""

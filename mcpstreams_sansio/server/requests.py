@@ -30,7 +30,7 @@ from mcpstreams_sansio.server.keys import KeyEntry, key_digest
 from mcpstreams_sansio.server.outbox import Connection
 from mcpstreams_sansio.server.records import AskClosed, KeyCancelled
 from mcpstreams_sansio.server.registry import Registry
-from mcpstreams_sansio.server.stream import ByCall, ByCursor, ByResume, Origin, Stream
+from mcpstreams_sansio.server.stream import ByCall, ByCursor, ByResume, Origin, Stream, owner_of
 from mcpstreams_sansio.server.table import StreamSignal, StreamState
 from mcpstreams_sansio.wire.jsonrpc import Response, encode_message
 from mcpstreams_sansio.wire.marker import Attempt
@@ -81,7 +81,7 @@ def _admission(registry: Registry, path: Connection, event: CallReceived) -> tup
         return wanted, Reason.TOO_MANY_STREAMS
     if event.key is not None and len(registry.keys) >= registry.config.max_keys:
         return wanted, Reason.TOO_MANY_KEYS
-    if wanted is StreamKind.FLEETING or registry.has_room(path.principal, path.scope):
+    if wanted is StreamKind.FLEETING or registry.has_room(owner_of(path.principal, path.scope)):
         return wanted, None
     return StreamKind.FLEETING, None if event.key is None else Reason.TOO_MANY_STREAMS
 

@@ -9,13 +9,17 @@ from typing import Self, TypeAlias, final
 import attrs
 
 from mcpstreams_sansio.ids import ConnectionId, Digest, Principal, RequestId, StreamId
+from mcpstreams_sansio.server.config import StreamsConfig
 from mcpstreams_sansio.server.inputs import CallPolicy, Peer, Scope, StreamKind
 from mcpstreams_sansio.server.log import StreamLog
 from mcpstreams_sansio.server.records import EntryKind, Tags
 from mcpstreams_sansio.server.table import STREAM_TABLE, StreamSignal, StreamState
 from mcpstreams_sansio.tables import follow
+from mcpstreams_sansio.wire.converter import unstructure
 from mcpstreams_sansio.wire.jsonrpc import Message, encode_message
+from mcpstreams_sansio.wire.marker import META_WINDOW, Window
 from mcpstreams_sansio.wire.refusals import Reason
+from mcpstreams_sansio.wire.streams import StreamCreate, create_notification
 from mcpstreams_sansio.wire.tags import tagged
 
 
@@ -245,3 +249,17 @@ def encode_entry(stream: Stream, message: Message, sequence: int) -> bytes:
     if stream.tags is Tags.SEQUENCE:
         message = tagged(message, stream.stream_id, sequence)
     return encode_message(message)
+
+
+def encode_create(config: StreamsConfig, create: StreamCreate, peer: Peer) -> bytes:
+    """Return the bytes of `create`, which for a client that acknowledges says how much may be unacknowledged (R6)."""
+    if tags_for(peer) is Tags.NONE:
+        return encode_message(create_notification(create, config.create_shape))
+    window = Window(config.window, config.window_bytes)
+    message = create_notification(attrs.evolve(create, meta={META_WINDOW: unstructure(window)}), config.create_shape)
+    return encode_message(tagged(message, create.stream_id, 1))
+
+
+def tags_for(peer: Peer) -> Tags:
+    """Return how the messages of an announced stream are tagged for its requester (rule R4)."""
+    return Tags.SEQUENCE if peer.marker else Tags.NONE

@@ -91,7 +91,7 @@ class ServerStreams:
             LocalProtocolError: The input is wrong whatever the time. Nothing has changed, deadlines included (R13).
         """
         registry = self._registry
-        if now < registry.now:
+        if not now >= registry.now:  # so that what is no number is refused too
             raise LocalProtocolError("time must not go back")
         prepared = check(registry, event)
         registry.now = now

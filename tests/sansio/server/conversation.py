@@ -61,6 +61,7 @@ from mcpstreams_sansio.server.inputs import (
     Drain,
     LogFailed,
     LogWritten,
+    OpenStream,
     Peer,
     PollReceived,
     ReleaseStream,
@@ -399,6 +400,10 @@ class Conversation:
     def fail(self, stream: str = "s1") -> None:
         """Answer the call with an error of the application."""
         self.submit(Respond(StreamId(stream), ErrorResponse(self.requests[stream].id, 42, "failed")))
+
+    def open(self, stream: str = "s1", interval: ResumeInterval = ResumeInterval()) -> None:
+        """Want a stream for a call that has none so far."""
+        self.submit(OpenStream(StreamId(stream), token_of(stream), interval))
 
     def release(self, stream: str = "s1") -> None:
         self.submit(ReleaseStream(StreamId(stream)))
