@@ -166,6 +166,14 @@ def test_above_the_cap_the_session_that_has_been_idle_for_longest_ends() -> None
     one.assert_at_rest(sessions=2)
 
 
+@pytest.mark.rule("R16")
+def test_a_session_that_makes_room_ends_like_any_other() -> None:
+    one = serving(HTTPConfig(max_sessions=1))
+    one.lose(one.post(CALL, one.begin({})))
+    assert one.begin({})
+    assert one.heard(CancelCall) == [CancelCall(one.call.stream_id, CancelReason.SESSION_ENDED)]
+
+
 @pytest.mark.rule("R16", "H30")
 def test_when_every_session_is_in_use_no_other_begins() -> None:
     one = serving(HTTPConfig(max_sessions=1))
