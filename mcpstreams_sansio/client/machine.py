@@ -72,7 +72,7 @@ from mcpstreams_sansio.http.client import HTTPClient, HTTPEvent
 from mcpstreams_sansio.http.exchange import Endpoint
 from mcpstreams_sansio.http.messages import SendRequest
 from mcpstreams_sansio.peer.client import ClientPeer, PeerEvent
-from mcpstreams_sansio.wire.handshake import ClientHello, client_capabilities
+from mcpstreams_sansio.wire.handshake import ClientHello, client_capabilities, initialize_request
 from mcpstreams_sansio.wire.jsonrpc import JSONObject, Notification, encode_message
 from mcpstreams_sansio.wire.meta import check_application_meta
 from mcpstreams_sansio.wire.revisions import NEWEST
@@ -127,7 +127,7 @@ class Client:
         capabilities: What the application can do, as `initialize` has it; those of this package are added.
 
     Raises:
-        LocalProtocolError: The capabilities are malformed, or declare what is declared here.
+        LocalProtocolError: The capabilities are malformed, or declare what is declared here; or something is no JSON.
     """
 
     def __init__(
@@ -138,6 +138,7 @@ class Client:
         capabilities: JSONObject | None = None,
     ) -> None:
         hello = ClientHello(NEWEST.value, client_capabilities(capabilities or {}), client_info)
+        encode_message(initialize_request("", hello))
         self._streams = ClientStreams(config)
         self._link = Link(config)
         self._notices: deque[Notification] = deque()

@@ -42,7 +42,7 @@ from mcpstreams_sansio.connections import BytesReceived, ConnectionLost, DropCon
 from mcpstreams_sansio.deadlines import Deadlines
 from mcpstreams_sansio.errors import RemoteProtocolError
 from mcpstreams_sansio.framing.sse import SSEDecoder
-from mcpstreams_sansio.http.bodies import BodyNews, EventsBody, JSONBody, MediaType
+from mcpstreams_sansio.http.bodies import Body, BodyNews, EventsBody, IgnoredBody, JSONBody, MediaType
 from mcpstreams_sansio.http.exchange import SESSION_HEADER, Endpoint, Errand, Exchange, Session
 from mcpstreams_sansio.http.messages import HeadReceived, HTTPRequest, SendRequest, find_header
 from mcpstreams_sansio.ids import ConnectionId, Secret
@@ -246,7 +246,8 @@ class HTTPClient:
         return self._receive_refusal(exchange, head, now)
 
     def _receive_success(self, exchange: Exchange, head: HeadReceived, now: float) -> Sequence[HTTPOutput]:
-        match exchange.errand:
+        errand = exchange.errand
+        match errand:
             case Errand.INITIALIZE:
                 return self._expect_hello(exchange, head)
             case Errand.INITIALIZED:
@@ -257,30 +258,27 @@ class HTTPClient:
             case Errand.MESSAGE | Errand.NOTICE:
                 self._prove()
                 self._forget(exchange)
-                return [PathAccepted(exchange.connection_id)] if exchange.errand is Errand.MESSAGE else []
+                return [PathAccepted(exchange.connection_id)] if errand is Errand.MESSAGE else []
             case Errand.DELETE:
                 return self._part()
             case _:
-                assert_never(exchange.errand)
+                assert_never(errand)
 
     def _expect_answer(self, exchange: Exchange, head: HeadReceived, now: float) -> Sequence[HTTPOutput]:
-        """Choose how the body is read; one of a type that can not hold the answer is no answer (case G3)."""
-        match MediaType.parse(find_header(head.headers, b"content-type")):
-            case MediaType.EVENTS:
-                exchange.body = self._events(exchange.connection_id)
-                self._watch(exchange.connection_id, now)
-            case MediaType.JSON:
-                exchange.body = JSONBody(exchange.connection_id, self._config.max_event_size)
-            case MediaType.NONE:
-                pass
-            case MediaType.OTHER:
-                dropped = self._drop(exchange.connection_id, DropReason.UNREADABLE)
-                return [*dropped, PathUnusable(exchange.connection_id)]
+        """Read the body as what it says that it is; one that can not hold the answer is no answer (case G3)."""
+        media_type = MediaType.parse(find_header(head.headers, b"content-type"))
+        if media_type is MediaType.OTHER:
+            dropped = self._drop(exchange.connection_id, DropReason.UNREADABLE)
+            return [*dropped, PathUnusable(exchange.connection_id)]
+        exchange.body = self._body(exchange.connection_id, media_type)
+        self._watch(exchange.connection_id, now)
         return []
 
-    def _events(self, connection_id: ConnectionId) -> EventsBody:
+    def _body(self, connection_id: ConnectionId, media_type: MediaType) -> Body:
         size = self._config.max_event_size
-        return EventsBody(connection_id, SSEDecoder(max_line_size=size, max_event_size=size))
+        if media_type is MediaType.EVENTS:
+            return EventsBody(connection_id, SSEDecoder(max_line_size=size, max_event_size=size))
+        return JSONBody(connection_id, size) if media_type is MediaType.JSON else IgnoredBody()
 
     def _read(self, exchange: Exchange, news: Sequence[BodyNews]) -> Sequence[HTTPOutput]:
         """Pass on what a body brings; after something that can not be read nothing more of it counts (J8, J9)."""
@@ -301,7 +299,8 @@ class HTTPClient:
     def _over(self, exchange: Exchange, told: ConnectionLost | PathUnsent) -> Sequence[HTTPOutput]:
         """Nothing more comes of an exchange."""
         self._forget(exchange)
-        match exchange.errand:
+        errand = exchange.errand
+        match errand:
             case Errand.INITIALIZE | Errand.INITIALIZED:
                 self._state = Down()
                 return [LinkFailed()]
@@ -314,23 +313,18 @@ class HTTPClient:
             case Errand.DELETE:
                 return self._part()
             case _:
-                assert_never(exchange.errand)
+                assert_never(errand)
 
     # -------------------------------------------------------------------------------------------------------- handshake
 
     def _expect_hello(self, exchange: Exchange, head: HeadReceived) -> Sequence[HTTPOutput]:
+        """Read the server's hello as what it says that it is; the head may name the session that it begins (H30)."""
+        media_type = MediaType.parse(find_header(head.headers, b"content-type"))
         session_id = find_header(head.headers, SESSION_HEADER)
-        match MediaType.parse(find_header(head.headers, b"content-type")):
-            case MediaType.EVENTS:
-                exchange.body = self._events(exchange.connection_id)
-            case MediaType.JSON:
-                exchange.body = JSONBody(exchange.connection_id, self._config.max_event_size)
-            case MediaType.NONE | MediaType.OTHER:
-                return self._hopeless(Failure.NO_MCP)
-        if session_id is not None:
-            if not _SESSION_ID.fullmatch(session_id):
-                return self._hopeless(Failure.NO_MCP)
-            exchange.session_id = Secret(session_id.decode("ascii"))
+        if media_type in (MediaType.NONE, MediaType.OTHER) or not _SESSION_ID.fullmatch(session_id or b"-"):
+            return self._hopeless(Failure.NO_MCP)
+        exchange.body = self._body(exchange.connection_id, media_type)
+        exchange.session_id = None if session_id is None else Secret(session_id.decode("ascii"))
         return []
 
     def _read_hello(self, exchange: Exchange, news: Sequence[BodyNews]) -> Sequence[HTTPOutput]:
@@ -438,14 +432,10 @@ class HTTPClient:
 
     def next_deadline(self) -> float | None:
         """Return when `wake` is due."""
-        due = self._deadlines.next()
-        match self._state:
-            case Down() | Up():
-                return due
-            case Opening(until=until) | Confirming(until=until) | Parting(until=until):
-                return until if due is None else min(until, due)
-            case _:
-                assert_never(self._state)
+        due, state = self._deadlines.next(), self._state
+        if isinstance(state, Down | Up):
+            return due
+        return state.until if due is None else min(state.until, due)
 
     def wake(self, now: float) -> Sequence[HTTPOutput]:
         """Do what is due."""

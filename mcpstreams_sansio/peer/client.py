@@ -172,8 +172,8 @@ class ClientPeer:
 
     def send(self, effect: PathEffect, _: float) -> Sequence[PeerOutput]:
         """Put what the streams want sent behind what waits; there are no other paths here that could be left."""
-        if isinstance(effect, SendOnPath):
-            self._put(effect.message)
+        assert isinstance(effect, SendOnPath), "a shared connection is neither left nor paused"
+        self._put(effect.message)
         return []
 
     def notify(self, notification: Notification, _: float) -> Sequence[PeerOutput]:
@@ -225,15 +225,12 @@ class ClientPeer:
     def wake(self, now: float) -> Sequence[PeerOutput]:
         """Do what is due."""
         connection = self._connection
-        if connection is None:
-            return []
+        assert connection is not None, "without a connection nothing is due"
         if connection.phase is not Phase.UP and now >= connection.until:
             ending = connection.phase in (Phase.ENDING, Phase.ENDED)
             return self._drop(connection, DropReason.FINISHED if ending else DropReason.SILENT, _parting(connection))
         if now >= connection.stalled_at:
             return self._drop(connection, DropReason.STALLED, _parting(connection))
-        if now < connection.ping_at(self._config.keepalive):
-            return []
         connection.pings += 1
         if connection.pings >= _SIGNS_OF_LIFE:
             return self._drop(connection, DropReason.SILENT, _parting(connection))
@@ -273,7 +270,11 @@ class ClientPeer:
         if self._framing is Framing.MESSAGES:
             if isinstance(event, BytesReceived):
                 too_large = len(event.data) > self._config.max_line_size
-                yield FrameTooLargeError("a message exceeds max_line_size") if too_large else event.data
+                yield (
+                    FrameTooLargeError(f"a message is longer than {self._config.max_line_size} bytes")
+                    if too_large
+                    else event.data
+                )
             return
         if isinstance(event, BytesReceived):
             connection.lines.receive_data(event.data)
@@ -351,7 +352,8 @@ class ClientPeer:
 
 def _parting(connection: _Connection) -> FrontNews:
     """Return what the end of a connection means."""
-    match connection.phase:
+    phase = connection.phase
+    match phase:
         case Phase.CONNECTING | Phase.SHAKING_HANDS:
             return LinkFailed()
         case Phase.UP:
@@ -359,4 +361,4 @@ def _parting(connection: _Connection) -> FrontNews:
         case Phase.ENDING | Phase.ENDED:
             return FrontClosed()
         case _:
-            assert_never(connection.phase)
+            assert_never(phase)

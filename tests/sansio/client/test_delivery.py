@@ -5,6 +5,7 @@ from __future__ import annotations
 import attrs
 import pytest
 
+from mcpstreams_sansio.client.config import ClientConfig
 from mcpstreams_sansio.client.table import CallState
 from mcpstreams_sansio.ids import RequestId, Secret, StreamId
 from mcpstreams_sansio.wire.jsonrpc import Notification, Request, Response
@@ -12,10 +13,13 @@ from mcpstreams_sansio.wire.streams import ResumeInterval, StreamCreate, create_
 from mcpstreams_sansio.wire.tags import tagged
 from tests.sansio.client.conversation import ASK, CONFIG, DRAFT, Conversation, progress, request_id
 
+SMALL = attrs.evolve(CONFIG, max_unread=2)
 
-def following(*, http: bool = False, draft: bool = False, calls: int = 1, **limits: int) -> Conversation:
+
+def following(
+    config: ClientConfig = CONFIG, *, http: bool = False, draft: bool = False, calls: int = 1
+) -> Conversation:
     """Return a conversation in which each call has its stream."""
-    config = attrs.evolve(CONFIG, **limits) if limits else CONFIG  # type: ignore[arg-type]  # limits are all integers
     talk = Conversation(http=http, config=config)
     if draft:
         talk.server = DRAFT
@@ -356,7 +360,7 @@ def test_an_end_that_is_not_one_above_the_response_acknowledges_nothing_that_was
 
 def crowded(*, http: bool = False, draft: bool = False) -> Conversation:
     """Return a conversation in which the application has more than it takes: more than two messages."""
-    talk = following(http=http, draft=draft, max_unread=2)
+    talk = following(SMALL, http=http, draft=draft)
     path = 1 if http else None
     for sequence in (2, 3, 4):
         talk.progresses(sequence, path)
@@ -387,7 +391,7 @@ def test_where_nothing_was_passed_over_the_path_is_simply_followed_on() -> None:
 
 @pytest.mark.rule("R23")
 def test_an_exchange_is_not_read_while_there_is_no_room() -> None:
-    talk = following(http=True, max_unread=2)
+    talk = following(SMALL, http=True)
     talk.progresses(2, path=1)
     talk.progresses(3, path=1)
     assert talk.progresses(4, path=1) == ["1: progress 3 @4", "pause c1"]
@@ -436,7 +440,7 @@ def test_a_question_that_comes_again_waits_for_room() -> None:
 
 @pytest.mark.rule("R23")
 def test_bytes_count_as_well_as_messages() -> None:
-    talk = following(http=True, max_unread_bytes=150)
+    talk = following(attrs.evolve(CONFIG, max_unread_bytes=150), http=True)
     assert talk.progresses(2, path=1) == ["1: progress 1 @2"]
     assert talk.progresses(3, path=1) == ["1: progress 2 @3", "pause c1"]
     assert talk.take(2) == [], "100 of 150 bytes are more than half"

@@ -163,6 +163,19 @@ def test_the_ids_of_exchanges_never_clash_with_a_connection_that_somebody_else_n
     assert talk.call() == ["c51 <- call 1 key #1"]
 
 
+def test_a_call_that_waits_already_loses_nothing_more() -> None:
+    talk = Conversation()
+    talk.link_up()
+    talk.call()
+    talk.creates()
+    talk.link_down()
+    talk.link_up()
+    assert talk.state() is CallState.WAITING
+    talk.link_down()
+    talk.link_up()
+    assert talk.wait(1.0) == ["1: tries resume", "c3 <- resume s1 after 1 #2"], "its pause goes on"
+
+
 def test_all_calls_of_a_connection_come_back_when_it_is_lost() -> None:
     talk = Conversation()
     talk.link_up()

@@ -1,0 +1,417 @@
+"""`Client`: one machine for streams, front and link (rules R12, R13)."""
+
+from __future__ import annotations
+
+import math
+
+import attrs
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mcpstreams_sansio.client.effects import CallFinished, NotificationReceived
+from mcpstreams_sansio.client.inputs import (
+    CancelCall,
+    CloseClient,
+    Connected,
+    ConnectFailed,
+    MakeCall,
+    Notify,
+    OpenClient,
+    TakeMessages,
+)
+from mcpstreams_sansio.client.link import LinkState
+from mcpstreams_sansio.client.machine import Client, ClientInput
+from mcpstreams_sansio.connections import (
+    BytesReceived,
+    ConnectionLost,
+    DeadlineReached,
+    EndOfFile,
+    Framing,
+    Written,
+)
+from mcpstreams_sansio.errors import LocalProtocolError
+from mcpstreams_sansio.http.messages import HeadReceived
+from mcpstreams_sansio.ids import CallId, ConnectionId, Entropy, Secret, StreamId
+from mcpstreams_sansio.wire.jsonrpc import JSONObject, Notification, Request, Response, encode_message
+from mcpstreams_sansio.wire.streams import StreamCreate, create_notification
+from mcpstreams_sansio.wire.tags import tagged
+from tests.sansio.client.conversation import CONFIG, INSTANCE, progress, request_id
+from tests.sansio.client.driving import DRAFT_HELLO, ENDPOINT, EVENTS, HELLO, INFO, JSON, SEED, Driven
+
+CREATE = tagged(
+    create_notification(StreamCreate(StreamId("s1"), Secret("token of s1"), request_id(1))), StreamId("s1"), 1
+)
+
+
+def up() -> Driven:
+    """Return a client with a link over lines."""
+    driven = Driven(config=attrs.evolve(CONFIG, keepalive=None))
+    driven.is_up()
+    return driven
+
+
+# --------------------------------------------------------------------------------------------------------- the link
+
+
+def test_a_client_connects_for_its_first_call() -> None:
+    driven = Driven()
+    assert driven.client.next_deadline() is None
+    assert driven.client.link_state is LinkState.DOWN
+    assert driven.call() == ["open c1"]
+    assert driven.client.config is CONFIG
+
+
+def test_a_client_that_nobody_needs_does_not_come_back() -> None:
+    driven = up()
+    assert driven.cut(1) == ["disconnected"]
+    assert driven.wait(1_000.0) == []
+    assert driven.call() == ["open c2"]
+
+
+def test_h2_three_calls_in_flight_all_come_back() -> None:
+    driven = up()
+    for number in (1, 2, 3):
+        driven.call()
+        stream = StreamId(f"s{number}")
+        create = create_notification(StreamCreate(stream, Secret(f"token of s{number}"), request_id(number)))
+        driven.hears(tagged(create, stream, 1))
+    assert driven.cut(1) == ["disconnected"]
+    assert driven.wait(1.0) == ["open c2"]
+    driven.connects(2)
+    assert driven.greets(2, 2) == [
+        "connected to server",
+        "1: tries resume",
+        "2: tries resume",
+        "3: tries resume",
+        "c2 <- initialized",
+        *[f"c2 <- resume s{number} after 1 #2" for number in (1, 2, 3)],
+    ]
+
+
+def test_pauses_grow_while_links_bring_nothing_and_not_while_they_do() -> None:
+    driven = up()
+    driven.call()
+    driven.hears(CREATE)
+    moments = []
+    for path in range(1, 5):
+        driven.cut(path)
+        before = driven.now
+        while not any(text.startswith("open") for text in driven.wait(1.0)):
+            pass
+        moments.append(driven.now - before)
+        driven.connects(path + 1)
+        driven.greets(path + 1, path + 1)
+    assert moments == [1.0, 2.0, 4.0, 8.0]
+    driven.wait(8.0)
+    driven.hears(tagged(progress(1), StreamId("s1"), 2), 5)
+    driven.cut(5)
+    assert driven.wait(1.0) == ["open c6"]
+
+
+def test_h2_a_server_that_never_comes_back_costs_every_call_its_patience_and_no_more() -> None:
+    driven = up()
+    driven.call()
+    driven.hears(CREATE)
+    driven.cut(1)
+    texts = driven.wait(CONFIG.patience + 60.0)
+    assert "1: ends with doubt: out of budget @1" in texts
+    assert driven.wait(1_000.0) == []
+
+
+def test_g8_after_it_gave_up_a_client_tries_again_for_the_next_call() -> None:
+    driven = Driven()
+    driven.call()
+    for path in range(1, 100):
+        if driven.client.link_state is LinkState.OPENING:
+            driven.fails_to_connect(path)
+        driven.wait(10.0)
+    assert driven.client.link_state is LinkState.DOWN
+    (text,) = driven.call()
+    assert text.startswith("open c")
+
+
+def test_a_client_that_was_told_to_connect_tries_until_it_did_once() -> None:
+    driven = Driven()
+    driven.opens()
+    driven.fails_to_connect(1)
+    assert driven.wait(1.0) == ["open c2"]
+    driven.connects(2)
+    driven.greets(2)
+    driven.cut(2)
+    assert driven.wait(1_000.0) == []
+
+
+def test_after_a_failure_every_new_call_fails_at_once() -> None:
+    driven = Driven(hello={})
+    driven.opens()
+    driven.connects(1)
+    driven.greets()
+    assert driven.client.link_state is LinkState.FAILED
+    assert driven.call() == ["1: ends with not run: client failed @0"]
+    assert driven.notify() == ["never sent notifications/roots/list_changed"]
+    assert driven.opens() == []
+    assert driven.closes() == ["closed"]
+
+
+def test_g14_reconnecting_leaves_nothing_behind() -> None:
+    driven = up()
+    driven.call()
+    driven.hears(CREATE)
+    sizes = set()
+    for path in range(1, 60):
+        driven.cut(path)
+        driven.wait(1.0)
+        driven.connects(path + 1)
+        driven.greets(path + 1, path + 1)
+        driven.hears(tagged(progress(path), StreamId("s1"), path + 1), path + 1)
+        driven.wait(1.0)
+        driven.hears(tagged(progress(path), StreamId("s1"), path + 1), path + 1)
+        driven.take(path + 1)
+        ledger = driven.client._streams._ledger
+        sizes.add((len(ledger.errands), len(ledger.exchanges), len(ledger.requests), len(ledger.streams)))
+    assert sizes == {(1, 0, 1, 1)}
+
+
+# ------------------------------------------------------------------------------------------------------- notifications
+
+
+def test_a_notification_of_the_application_goes_at_once_or_with_the_next_link() -> None:
+    driven = Driven()
+    assert driven.notify() == ["open c1"]
+    driven.connects(1)
+    assert driven.greets() == ["connected to server", "c1 <- initialized", "c1 <- notifications/roots/list_changed"]
+    assert driven.notify() == ["c1 <- notifications/roots/list_changed"]
+
+
+@pytest.mark.rule("R25")
+def test_more_of_them_than_the_limit_are_not_kept() -> None:
+    driven = Driven(config=attrs.evolve(CONFIG, max_notices=2))
+    driven.notify("notifications/a")
+    driven.notify("notifications/b")
+    assert driven.notify("notifications/c") == ["never sent notifications/a"]
+    assert driven.closes() == [
+        "never sent notifications/b",
+        "never sent notifications/c",
+        "drop c1: finished",
+        "closed",
+    ]
+
+
+def test_what_belongs_to_no_call_is_told_to_the_application() -> None:
+    driven = up()
+    changed = Notification("notifications/resources/updated", {"uri": "file:///x"})
+    (effect,) = driven.effects(BytesReceived(ConnectionId(1), encode_message(changed) + b"\n", SEED))
+    assert effect == NotificationReceived("notifications/resources/updated", {"uri": "file:///x"})
+
+
+@pytest.mark.rule("Q9c")
+@pytest.mark.parametrize(
+    "late",
+    [
+        progress(1, "unknown"),
+        Notification("notifications/cancelled", {"requestId": "unknown"}),
+        Notification("notifications/stream/create", {}),
+    ],
+)
+def test_what_only_makes_sense_inside_a_call_is_for_observers_at_most(late: Notification) -> None:
+    texts = up().hears(late)
+    assert all("stray" in text for text in texts)
+    assert not any(text.startswith("told") for text in texts)
+
+
+# ------------------------------------------------------------------------------------------------------------- closing
+
+
+def test_closing_gives_every_call_its_outcome_and_acknowledges_what_was_taken() -> None:
+    driven = up()
+    driven.call()
+    driven.hears(CREATE)
+    driven.hears(tagged(Response(request_id(1), {}), StreamId("s1"), 2))
+    driven.call()
+    assert driven.closes() == ["2: ends with doubt: client closed @0", "c1 <- ack s1 2", "end c1"]
+
+
+def test_a_client_is_closed_once_and_does_nothing_after_that() -> None:
+    driven = up()
+    driven.closes()
+    for event in (
+        CloseClient(),
+        OpenClient(),
+        Notify("n"),
+        MakeCall(CallId(9), "tools/call", None, SEED),
+    ):
+        with pytest.raises(LocalProtocolError, match="the client was closed"):
+            driven.tell(event)
+    driven.cut(1)
+    with pytest.raises(LocalProtocolError, match="the client was closed"):
+        driven.closes()
+    assert driven.wait(1_000.0) == []
+
+
+def test_late_orders_for_calls_of_a_closed_client_change_nothing() -> None:
+    driven = up()
+    driven.call()
+    driven.closes()
+    assert driven.take(0) == []
+    assert driven.cancel() == []
+
+
+# -------------------------------------------------------------------------------------------------------------- misuse
+
+
+def refused(driven: Driven, event: ClientInput, match: str | None = None) -> None:
+    before = driven.client.snapshot(driven.now)
+    with pytest.raises(LocalProtocolError, match=match):
+        driven.client.handle(event, driven.now)
+    assert driven.client.snapshot(driven.now) == before
+
+
+@pytest.mark.rule("R13")
+@pytest.mark.parametrize(
+    "event",
+    [
+        Connected(ConnectionId(9)),
+        ConnectFailed(ConnectionId(9)),
+        BytesReceived(ConnectionId(9), b"", SEED),
+        EndOfFile(ConnectionId(9), SEED),
+        ConnectionLost(ConnectionId(9)),
+        Written(ConnectionId(9)),
+        HeadReceived(ConnectionId(9), 200, ()),
+    ],
+    ids=lambda event: type(event).__name__,
+)
+def test_a_connection_that_never_was_is_a_mistake(event: ClientInput) -> None:
+    refused(up(), event, "there never was such a connection")
+
+
+@pytest.mark.rule("R13")
+def test_each_transport_has_its_own_events() -> None:
+    over_http = Driven(ENDPOINT)
+    over_http.is_in_session()
+    for event in (Connected(ConnectionId(1)), Written(ConnectionId(1))):
+        refused(over_http, event, "the transport of this client has no such events")
+    refused(up(), HeadReceived(ConnectionId(1), 200, ()), "the transport of this client has no such events")
+
+
+@pytest.mark.rule("R13")
+def test_what_is_wrong_whatever_the_time_comes_before_what_is_due() -> None:
+    driven = Driven()
+    driven.call()
+    driven.now += 1_000.0
+    refused(driven, CancelCall(CallId(9)), "there never was such a call")
+    refused(driven, TakeMessages(CallId(9), 0), "there never was such a call")
+    refused(driven, Notify("n", {"_meta": {"mcpstreams/key": 1}}), "not the application's")
+    refused(driven, Notify("n", {"x": math.nan}))
+    with pytest.raises(LocalProtocolError, match="time must not go back"):
+        driven.client.handle(DeadlineReached(), -1.0)
+    assert driven.tell(DeadlineReached()) == ["drop c1: silent", "1: ends with not run: unreached @0"]
+
+
+@pytest.mark.parametrize("capabilities", [{"streams": {}}, {"experimental": {"mcpstreams/resumable-streams": {}}}])
+def test_an_application_does_not_declare_what_is_declared_here(capabilities: JSONObject) -> None:
+    with pytest.raises(LocalProtocolError, match="neither streams nor the marker"):
+        Client(CONFIG, Framing.LINES, INFO, capabilities)
+
+
+def test_what_a_client_says_of_itself_has_to_be_json() -> None:
+    with pytest.raises(LocalProtocolError):
+        Client(CONFIG, Framing.LINES, {"name": math.inf})
+
+
+def test_http_needs_to_know_where_to() -> None:
+    with pytest.raises(LocalProtocolError, match="HTTP needs an endpoint"):
+        Client(CONFIG, Framing.HTTP, INFO)
+
+
+# ----------------------------------------------------------------------------------------------------------- in general
+
+
+@pytest.mark.parametrize("transport", [Framing.LINES, ENDPOINT])
+def test_a_copy_goes_its_own_way(transport: Framing) -> None:
+    driven = Driven(transport)
+    driven.notify()
+    copy = driven.client.fork()
+    before = driven.client.snapshot(0.0)
+    copy.handle(MakeCall(CallId(1), "tools/call", None, SEED), 1.0)
+    copy.handle(Notify("n"), 1.0)
+    assert driven.client.snapshot(0.0) == before
+    assert copy.snapshot(1.0) != before
+
+
+def test_a_late_wake_up_comes_before_the_input_that_woke() -> None:
+    driven = up()
+    driven.call()
+    driven.cut(1)
+    driven.now += 0.5
+    assert driven.tell(DeadlineReached()) == []
+    driven.now += CONFIG.handshake_timeout + 10.0
+    assert driven.call() == ["open c2"]
+
+
+SERVER_BYTES = [
+    encode_message(message) + b"\n"
+    for message in (
+        Response(f"{INSTANCE}-link.1", HELLO),
+        Response(f"{INSTANCE}-link.2", DRAFT_HELLO),
+        Response(f"{INSTANCE}-link.1", {}),
+        CREATE,
+        tagged(progress(1), StreamId("s1"), 2),
+        tagged(progress(2), StreamId("s1"), 3),
+        tagged(Request("q1", "sampling/createMessage", {}), StreamId("s1"), 2),
+        tagged(Response(request_id(1), {}), StreamId("s1"), 3),
+        Request(5, "ping"),
+        Response(f"{INSTANCE}-1.1", {}),
+    )
+]
+
+
+@st.composite
+def happenings(draw: st.DrawFn, http: bool) -> ClientInput:
+    """Make something that a driver or an application may report, however unlikely."""
+    path = ConnectionId(draw(st.integers(1, 5)))
+    data = draw(
+        st.one_of(
+            st.sampled_from(SERVER_BYTES),
+            st.sampled_from(SERVER_BYTES).map(lambda line: b"id: e\ndata: " + line + b"\n"),
+            st.binary(max_size=20),
+        )
+    )
+    common: list[ClientInput] = [
+        BytesReceived(path, data, SEED),
+        BytesReceived(path, data, SEED),
+        EndOfFile(path, SEED),
+        ConnectionLost(path),
+        ConnectFailed(path),
+        OpenClient(),
+        Notify("n"),
+        CancelCall(CallId(1)),
+        TakeMessages(CallId(1), 0),
+        DeadlineReached(),
+    ]
+    status = draw(st.sampled_from([200, 202, 400, 401, 404, 405, 429, 500]))
+    headers = draw(st.sampled_from([(), (JSON,), (EVENTS,), (EVENTS, (b"mcp-session-id", b"s"))]))
+    own: list[ClientInput] = (
+        [HeadReceived(path, status, headers)] * 4 if http else [Connected(path), Connected(path), Written(path)]
+    )
+    return draw(st.sampled_from(common + own))
+
+
+@pytest.mark.rule("R13")
+@pytest.mark.parametrize("http", [False, True])
+@given(st.data())
+def test_h2_whatever_a_server_sends_nothing_raises_and_every_call_ends(http: bool, data: st.DataObject) -> None:
+    client = Client(attrs.evolve(CONFIG, patience=20.0), ENDPOINT if http else Framing.LINES, INFO)
+    now, ended = 0.0, 0
+    client._streams.connection_ids.skip(ConnectionId(5))
+    events: list[ClientInput] = [MakeCall(CallId(1), "tools/call", None, Entropy(b"y" * 32))]
+    events += data.draw(st.lists(happenings(http), max_size=30))
+    for happening in [*events, CloseClient()]:
+        now += data.draw(st.sampled_from([0.0, 0.0, 1.0, 4.0]))
+        ended += sum(isinstance(effect, CallFinished) for effect in client.handle(happening, now))
+        assert client.fork().snapshot(now) == client.snapshot(now)
+    assert ended == 1
+    while (deadline := client.next_deadline()) is not None:
+        now = max(now, deadline)
+        client.handle(DeadlineReached(), now)
+    assert client.link_state is LinkState.CLOSED
