@@ -2,11 +2,14 @@
 
 `explore` goes through every state of a world, breadth first, so that what it finds wrong it shows by the shortest way.
 `properties` says what must always hold, what must have happened and what must stay within reach. `transcript` turns a
-way through a world into text that a person reads and a test replays.
+way through a world into text that a person reads and a test replays. `StreamsWorld` is the world of this package: both
+real machines, with wires, a disk, applications and time between them; any other world can be explored as well.
 """
 
 from __future__ import annotations
 
+from mcpstreams_sansio.testing.actions import Bounds, Kind, Peers, Transport, reliable
+from mcpstreams_sansio.testing.cells import RecordedTable
 from mcpstreams_sansio.testing.explore import Counterexample, Explorer, Report, Statistics, digest, explore
 from mcpstreams_sansio.testing.properties import Action, Always, Eventually, Property, Sometimes, Violation, World
 from mcpstreams_sansio.testing.transcript import (
@@ -18,20 +21,30 @@ from mcpstreams_sansio.testing.transcript import (
     record,
     replay,
 )
+from mcpstreams_sansio.testing.world import CLIENT_CONFIG, SERVER_CONFIG, SETTLES, StreamsWorld
 
 __all__ = [
+    "CLIENT_CONFIG",
+    "SERVER_CONFIG",
+    "SETTLES",
     "Action",
     "Always",
+    "Bounds",
     "Counterexample",
     "Eventually",
     "Explorer",
+    "Kind",
     "NarratedWorld",
+    "Peers",
     "Property",
+    "RecordedTable",
     "Report",
     "Sometimes",
     "Statistics",
     "Step",
+    "StreamsWorld",
     "Transcript",
+    "Transport",
     "Violation",
     "World",
     "digest",
@@ -39,5 +52,6 @@ __all__ = [
     "format_transcript",
     "parse_transcript",
     "record",
+    "reliable",
     "replay",
 ]

@@ -29,6 +29,8 @@ class Peers(enum.Enum):
     """Both negotiated our extension: exactly once on every transport."""
     DRAFT = "draft"
     """Both know the draft alone: with HTTP event ids are cursors, elsewhere delivery is at least once."""
+    STOCK = "stock"
+    """Neither knows streams: with HTTP event ids are cursors, elsewhere nothing survives a loss."""
 
 
 @enum.unique
@@ -43,6 +45,10 @@ class Kind(enum.StrEnum):
     """The caller answers what it is asked."""
     CANCEL = "cancel"
     """The caller no longer wants the result."""
+    DETACH = "detach"
+    """The caller lets go of the call, to go on with it later."""
+    ATTACH = "attach"
+    """The caller goes on with the call that it let go."""
     SEND = "send"
     """The work on `k1` sends its next message."""
     ASK = "ask"
@@ -74,7 +80,9 @@ class Kind(enum.StrEnum):
     LOGGED = "logged"
     """The batch of records is durable."""
     WAIT = "wait"
-    """Time passes, to the next moment for which a machine waits."""
+    """Nothing is on its way, and time passes to the next moment for which a machine waits."""
+    HURRY = "hurry"
+    """The same although something is on its way, or the client has no link: the network is slower than a timer."""
     POLL = "poll"
     """Somebody with the token polls the stream of `k1`, from elsewhere."""
     INTRUDE = "intrude"
@@ -84,12 +92,14 @@ class Kind(enum.StrEnum):
 UNRELIABLE: Final = frozenset(
     {
         Kind.CANCEL,
+        Kind.DETACH,
         Kind.RELEASE,
         Kind.CUT,
         Kind.STRAGGLE,
         Kind.FADE,
         Kind.NOTICE,
         Kind.END_SESSION,
+        Kind.HURRY,
         Kind.POLL,
         Kind.INTRUDE,
     }
@@ -116,6 +126,8 @@ class Bounds:
     failures: int = 0
     """How much of the work may end in an error instead of a result."""
     cancels: int = 0
+    detaches: int = 0
+    """How often a caller lets go of its call and comes back to it."""
     releases: int = 0
     cuts: int = 0
     straggles: int = 0
@@ -123,15 +135,25 @@ class Bounds:
     sessions: int = 0
     """How often an HTTP session ends."""
     hurries: int = 0
-    """How often time passes although something is on its way. When nothing is, it may always pass."""
+    """How often the network is slower than a timer. Without it the client always gets its answer in time."""
     polls: int = 0
     intrusions: int = 0
     slow_writes: int = 0
     """How many writes the transport does not take at once."""
     slow_takes: int = 0
     """How often the caller does not come back at once for more."""
+    slow_stops: int = 0
+    """How often work that is told to stop does not hear it before it goes on."""
+
+    # no numbers of events, but what the machines are like; they are never spent
     durable: int = 0
     """1: records go to a disk."""
+    poll_first: int = 0
+    """1: the client polls before it resumes."""
+    max_unread: int = 0
+    """Items that a call may have unread; 0 is the usual number."""
+    window: int = 0
+    """Entries that a stream may have unconfirmed; 0 is the usual number."""
 
     def spend(self, name: str) -> Self:
         """Return the bounds once this has happened one time more."""

@@ -11,17 +11,27 @@ from typing import Final, Self, final
 
 import attrs
 
-from mcpstreams_sansio.client.effects import AskReceived, CallFailed, CallFinished, CallResult, ItemReceived
+from mcpstreams_sansio.client.effects import (
+    AskReceived,
+    CallCancelled,
+    CallFailed,
+    CallFinished,
+    CallResult,
+    ItemReceived,
+)
+from mcpstreams_sansio.client.inputs import SavedCall
 from mcpstreams_sansio.ids import RequestId, StreamId
 from mcpstreams_sansio.testing.properties import Violation
-from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, JSONObject, Notification, Response
+from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, JSONObject, JSONValue, Notification, Response
 
 METHOD: Final = "tools/call"
 """What every call calls."""
-MESSAGE: Final = "notifications/message"
-"""What the work sends."""
+MESSAGE: Final = "notifications/progress"
+"""What the work sends: of all notifications, a client without our extension can tell only these apart (rule Q4a)."""
 ASK: Final = "sampling/createMessage"
 """What the work asks."""
+ANSWER: Final[JSONObject] = {"answer": True}
+"""What the caller answers."""
 ASK_CAPABILITY: Final = "sampling"
 FAILURE_CODE: Final = 7
 """How the work fails, if it does: an application's own code."""
@@ -41,9 +51,9 @@ def called_number(params: JSONObject | None) -> int:
     return number
 
 
-def message(number: int) -> Notification:
+def message(number: int, progress_token: JSONValue) -> Notification:
     """Return one message of the work."""
-    return Notification(MESSAGE, {"level": "info", "data": number})
+    return Notification(MESSAGE, {"progressToken": progress_token, "progress": number})
 
 
 def success(request_id: RequestId, number: int) -> Response:
@@ -80,6 +90,8 @@ class Work:
     """Which call."""
     stream_id: StreamId
     request_id: RequestId
+    progress_token: JSONValue = attrs.field(hash=False)
+    """What its messages carry."""
     messages: int
     """How many are still to be sent."""
     asks: int
@@ -102,7 +114,7 @@ class Work:
     def send(self) -> tuple[Notification, Self]:
         """Send the next message."""
         sent = self.sent + 1
-        return message(sent), attrs.evolve(self, messages=self.messages - 1, sent=sent)
+        return message(sent, self.progress_token), attrs.evolve(self, messages=self.messages - 1, sent=sent)
 
     def ask(self, ask_id: str) -> Self:
         """Ask, and wait."""
@@ -144,13 +156,27 @@ class Caller:
     """Of the last item."""
     taken: int = 0
     """Position up to which the machine was told that it has everything."""
+    kept: int = 0
+    """The highest number of a message up to `taken`."""
     asked: tuple[RequestId, ...] = ()
     """Every question that it was handed."""
     unanswered: tuple[RequestId, ...] = ()
     cancelled: bool = False
     """It no longer wants the result."""
+    saved: SavedCall | None = None
+    """What brings the call back, while it is let go."""
     outcome: str | None = None
     """What came of the call, in a word."""
+
+    @property
+    def dawdles(self) -> bool:
+        """It was given something and has not come back."""
+        return self.outcome is None and self.saved is None and self.taken < self.position
+
+    @property
+    def is_to_act(self) -> bool:
+        """The call goes no further without it."""
+        return bool(self.unanswered) or self.saved is not None
 
     def see(self, item: ItemReceived) -> Self:
         """See a message.
@@ -159,7 +185,7 @@ class Caller:
             Violation: It is not the next one.
         """
         self._check_open()
-        number = (item.message.params or {}).get("data")
+        number = (item.message.params or {}).get("progress")
         repeated = self.guarantee is Guarantee.AT_LEAST_ONCE and isinstance(number, int) and number <= self.seen
         if number != self.seen + 1 and not repeated:
             raise Violation("exactly once, in order", f"call {self.number} saw message {number} after {self.seen}")
@@ -188,7 +214,16 @@ class Caller:
 
     def take(self) -> Self:
         """Come back for more."""
-        return attrs.evolve(self, taken=self.position)
+        return attrs.evolve(self, taken=self.position, kept=self.seen)
+
+    def let_go(self, saved: SavedCall) -> Self:
+        """Keep what brings the call back. What was not taken comes again, and so does what was asked."""
+        return attrs.evolve(self, saved=saved, seen=self.kept, position=self.taken, asked=(), unanswered=())
+
+    def go_on(self) -> tuple[SavedCall, Self]:
+        """Go on with the call."""
+        assert self.saved is not None, "it was let go"
+        return self.saved, attrs.evolve(self, saved=None)
 
     def cancel(self) -> Self:
         """Want the result no longer."""
@@ -215,6 +250,8 @@ class Caller:
                 if error.code != FAILURE_CODE:
                     text = f"call {self.number} failed with {error.code}, which its work never said"
                     raise Violation("each has its own answer", text)
+            case CallCancelled() if not self.cancelled:
+                raise Violation("nothing unasked", f"call {self.number} is over as cancelled, which it never was")
             case _:
                 pass
         return attrs.evolve(self, outcome=type(end.outcome).__name__, position=end.position, unanswered=())

@@ -13,24 +13,31 @@ from mcpstreams_sansio.client.effects import (
     AttemptMade,
     CallDetached,
     CallFinished,
+    CallLost,
+    CallNotRun,
     ClientStreamsEffect,
+    Doubt,
     DuplicateDropped,
     GapFound,
     ItemReceived,
     LeavePath,
+    Outcome,
+    OutcomeUnknown,
     PauseReading,
     ReadAgain,
     ResumeReading,
     SendOnPath,
     UnclaimedMessage,
 )
-from mcpstreams_sansio.client.inputs import ClientStreamsInput, TakeMessages
+from mcpstreams_sansio.client.inputs import AnswerAsk, ClientStreamsInput, TakeMessages
 from mcpstreams_sansio.connections import Framing
 from mcpstreams_sansio.ids import CallId
+from mcpstreams_sansio.testing.actions import Peers
+from mcpstreams_sansio.testing.application import ANSWER, Caller, Guarantee
 from mcpstreams_sansio.testing.properties import Violation
 from mcpstreams_sansio.testing.state import Role, State
 from mcpstreams_sansio.testing.wires import Post, Wire
-from mcpstreams_sansio.wire.jsonrpc import encode_message
+from mcpstreams_sansio.wire.jsonrpc import Response, encode_message
 
 
 def tell_client(state: State, *events: ClientStreamsInput) -> None:
@@ -42,8 +49,16 @@ def tell_client(state: State, *events: ClientStreamsInput) -> None:
         for effect in state.client.handle(event, state.now):
             state.happened.append((Role.CLIENT_WANTS, effect))
             carry_out(effect, state)
-            if isinstance(effect, ItemReceived | CallFinished):
-                waiting.extend(_come_back(state, effect.call_id))
+            match effect:
+                case ItemReceived(call_id=call_id) | CallFinished(call_id=call_id):
+                    waiting.extend(_come_back(state, call_id))
+                case AskReceived(call_id=call_id) if call_id is not None:
+                    waiting.extend(_come_back(state, call_id))
+                case AskReceived(call_id=None, ask_id=ask_id) if state.guarantee is Guarantee.AT_LEAST_ONCE:
+                    # Nothing tells which call it belongs to, so it is answered for all of them.
+                    waiting.append(AnswerAsk(None, ask_id, Response(ask_id, ANSWER)))
+                case _:
+                    pass
 
 
 def take(state: State, call_id: CallId) -> TakeMessages:
@@ -100,9 +115,10 @@ def _item(effect: ItemReceived, state: State) -> None:
 
 @carry_out.register
 def _ask(effect: AskReceived, state: State) -> None:
-    if effect.call_id is None:
+    if effect.call_id is not None:
+        state.callers[effect.call_id] = state.callers[effect.call_id].consider(effect)
+    elif state.guarantee is Guarantee.EXACTLY_ONCE:
         raise Violation("a question belongs to a call", "the client can not tell which call it is asked in")
-    state.callers[effect.call_id] = state.callers[effect.call_id].consider(effect)
 
 
 @carry_out.register
@@ -115,7 +131,33 @@ def _withdrawn(effect: AskWithdrawn, state: State) -> None:
 def _finished(effect: CallFinished, state: State) -> None:
     caller = state.callers[effect.call_id]
     sent = sum(work.sent for work in state.works.values() if work.number == caller.number)
+    _check_outcome(state, caller, effect.outcome)
     state.callers[effect.call_id] = caller.finish(effect, sent)
+
+
+def _check_outcome(state: State, caller: Caller, outcome: Outcome) -> None:
+    """Check that a caller that has no answer really could not have one."""
+    late = state.left.hurries < state.bounds.hurries
+    match outcome:
+        case CallNotRun() if caller.number in state.witness.executed:
+            raise Violation("not run is not run", f"call {caller.number} ran, and its caller is told that it did not")
+        case CallNotRun() | CallLost() if not late and not caller.cancelled:
+            raise Violation("an answer in the end", f"call {caller.number} is given up while it can be had")
+        case CallLost(reason=reason) if reason not in state.witness.gone.values():
+            raise Violation("lost is lost", f"call {caller.number} is given up as {reason.value}, which no stream is")
+        case OutcomeUnknown(doubt=doubt) if doubt not in _excuses(state, late):
+            raise Violation("an answer in the end", f"call {caller.number} is given up: {doubt.value}")
+        case _:
+            pass
+
+
+def _excuses(state: State, late: bool) -> set[Doubt]:
+    """Return why a caller may be left in doubt: time ran out; and without our extension, nothing names the call."""
+    excuses = {Doubt.OUT_OF_BUDGET} if late else set()
+    if state.peers is not Peers.MARKER:
+        # A cursor of a stream that is no longer kept is refused by its status alone (rule Q12).
+        excuses |= {Doubt.CONNECTION_LOST, Doubt.REFUSED} if late else {Doubt.CONNECTION_LOST}
+    return excuses
 
 
 @carry_out.register
@@ -125,7 +167,7 @@ def _gap(effect: GapFound, state: State) -> None:
 
 @carry_out.register
 def _detached(effect: CallDetached, state: State) -> None:
-    raise Violation("nothing unasked", "a call was detached that nobody let go")
+    state.callers[effect.call_id] = state.callers[effect.call_id].let_go(effect.saved)
 
 
 @carry_out.register

@@ -44,7 +44,7 @@ def inputs_of(state: State, connection_id: ConnectionId, framing: Framing, post:
     if post.message is None:
         assert post.cursor is not None, "it has a message, a cursor, or both"
         return [CursorReceived(connection_id, *parse_event_id(post.cursor))]
-    peer = Peer(True, state.peers is Peers.MARKER, frozenset({ASK_CAPABILITY}))
+    peer = Peer(state.peers is not Peers.STOCK, state.peers is Peers.MARKER, frozenset({ASK_CAPABILITY}))
     entropy = state.fresh_entropy()
     at = Circumstances(connection_id, framing, peer, NEWEST, _POLICIES, entropy, last_event_id=post.cursor)
     routed = route(read_message(post.message), at)

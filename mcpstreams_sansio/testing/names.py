@@ -10,9 +10,10 @@ from __future__ import annotations
 import collections
 import enum
 import functools
+import operator
 import re
-from collections.abc import Callable, Iterable
-from typing import Final, TypeAlias, final
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final, Never, TypeAlias, final
 
 import attrs
 
@@ -21,20 +22,27 @@ from mcpstreams_sansio.ids import ConnectionId, Digest, Secret, StreamId
 FIRST_CONNECTION: Final = 1_000_000
 """Connections are numbered from here: no other number in a small world is as large."""
 
-FAR: Final = 2.0**30
+HORIZON: Final = 2.0**20
 """Seconds beyond which a moment is never reached: how far it is, then, makes no difference."""
+
+FAR: Final = 2.0**30
+"""Seconds that stay beyond the horizon, however long a search goes on."""
 
 _NAME: Final = re.compile(
     r"((?:stream|token|scope|ask)-[0-9]{5}"  # given by the world
+    r"|instance(?:-[0-9]+)?\.[0-9]+"  # given by the client's machine: requests about a call, attempts
     r"|(?<![A-Za-z0-9_-])[A-Za-z0-9_-]{43}(?![A-Za-z0-9_-]))"  # derived from entropy
 )
+_ATTEMPT: Final = "instance."
 _REMEMBERED: Final = 65_536
 """How many different texts are read only once."""
-_DIGEST_SIZE: Final = 32
+_WORTH_REMEMBERING: Final = 4
+"""Parts of a tuple from which on it pays to look for its text before writing it."""
 _DIGESTS: Final[dict[bytes, str]] = {}
 """The names behind digests; what a name is digested to is the same in every world."""
 
 Name: TypeAlias = str | int
+"""Text, or the id of a connection. A number below 1 is an attempt of the client: of those, order matters as well."""
 
 
 @final
@@ -82,109 +90,127 @@ def text_of(value: object) -> Text:
 
 
 def numbered(texts: Iterable[Text]) -> tuple[tuple[str, ...], tuple[int, ...]]:
-    """Return the texts without their names, and for each name the number of its first appearance."""
-    numbers: dict[Name, int] = {}
-    templates = []
-    order = []
+    """Return the texts without their names, and for each name the number of its first appearance.
+
+    Attempts come first, in their own order: for the future it matters which of two is the later one, and no more.
+    """
+    templates: list[str] = []
+    names: list[Name] = []
     for text in texts:
         templates.append(text.template)
-        order += [numbers.setdefault(name, len(numbers)) for name in text.names]
-    return tuple(templates), tuple(order)
+        names += text.names
+    attempts = sorted({name for name in names if isinstance(name, int) and name < 1})
+    numbers: dict[Name, int] = {attempt: number for number, attempt in enumerate(attempts)}
+    return tuple(templates), tuple([numbers.setdefault(name, len(numbers)) for name in names])
 
 
-_SEQUENCES: Final = (tuple, list, collections.deque)
-_Write: TypeAlias = Callable[[object, list[str], list[Name]], None]
+_Words: TypeAlias = list[str]
+_Names: TypeAlias = list[Name]
+_Write: TypeAlias = Callable[[Never, _Words, _Names], None]
 
 
-def _write(value: object, words: list[str], names: list[Name]) -> None:
+def _write(value: object, words: _Words, names: _Names) -> None:
     write = _WRITERS.get(type(value))
     if write is None:
         write = _WRITERS[type(value)] = _writer_for(type(value))
-    write(value, words, names)
+    write(value, words, names)  # type: ignore[arg-type]  # the table has the writer of this very type
 
 
 def _writer_for(kind: type) -> _Write:
     """Return how values of a type are written that was not met before."""
     if issubclass(kind, enum.Enum):
         texts: dict[object, str] = {member: f"{member.name}," for member in kind}
-        return lambda value, words, names: words.append(texts[value])
+        return lambda value, words, _: words.append(texts[value])
     if attrs.has(kind):
-        fields = tuple(field.name for field in attrs.fields(kind))
-
-        def write(value: object, words: list[str], names: list[Name]) -> None:
-            words.append(f"{kind.__name__}(")
-            for field in fields:
-                _write(getattr(value, field), words, names)
-            words.append("),")
-
-        return write
+        fields = operator.attrgetter(*(field.name for field in attrs.fields(kind)), "__class__.__name__")
+        return lambda value, words, names: _write_each(fields(value), words, names)
     raise TypeError(f"a snapshot holds a {kind.__name__}")
 
 
 @functools.lru_cache(_REMEMBERED)
-def _split(value: str | bytes) -> tuple[str, tuple[str, ...]]:
+def _split(value: str | bytes) -> tuple[str, tuple[Name, ...]]:
     parts = _NAME.split(repr(value))
-    return "#".join(parts[::2]) + ",", tuple(parts[1::2])
+    return "#".join(parts[::2]) + ",", tuple(_attempt_or_name(part) for part in parts[1::2])
 
 
-def _write_text(value: object, words: list[str], names: list[Name]) -> None:
-    assert isinstance(value, str | bytes), "the table says so"
-    if len(value) == _DIGEST_SIZE and isinstance(value, bytes):
-        value = _DIGESTS.get(value, value)
+def _attempt_or_name(part: str) -> Name:
+    return -int(part.removeprefix(_ATTEMPT)) if part.startswith(_ATTEMPT) else part
+
+
+def _write_text(value: str | bytes, words: _Words, names: _Names) -> None:
     template, found = _split(value)
     words.append(template)
     if found:
         names += found
 
 
-def _write_number(value: object, words: list[str], names: list[Name]) -> None:
-    assert isinstance(value, int | float), "the table says so"
+def _write_bytes(value: bytes, words: _Words, names: _Names) -> None:
+    _write_text(_DIGESTS.get(value, value), words, names)
+
+
+def _write_integer(value: int, words: _Words, names: _Names) -> None:
     if value < FIRST_CONNECTION:
         words.append(f"{value},")
-    elif value > FAR:
-        words.append("far,")
     else:
         words.append("#,")
-        names.append(int(value))
+        names.append(value)
 
 
-def _write_other(value: object, words: list[str], names: list[Name]) -> None:
+def _write_float(value: float, words: _Words, _: _Names) -> None:
+    words.append("far," if value >= HORIZON else f"{value},")
+
+
+def _write_other(value: object, words: _Words, _: _Names) -> None:
     words.append(f"{value},")
 
 
-def _write_sequence(value: object, words: list[str], names: list[Name]) -> None:
-    assert isinstance(value, _SEQUENCES), "the table says so"
+def _write_tuple(value: tuple[object, ...], words: _Words, names: _Names) -> None:
+    if len(value) < _WORTH_REMEMBERING:
+        _write_each(value, words, names)
+        return
+    template, found = _text_of_tuple(value)
+    words.append(template)
+    names += found
+
+
+@functools.lru_cache(_REMEMBERED)
+def _text_of_tuple(value: tuple[object, ...]) -> tuple[str, tuple[Name, ...]]:
+    """Return a tuple as text. Most parts of a machine are the same after a step as before it."""
+    words: _Words = []
+    names: _Names = []
+    _write_each(value, words, names)
+    return "".join(words), tuple(names)
+
+
+def _write_each(value: Iterable[object], words: _Words, names: _Names) -> None:
     words.append("(")
     for each in value:
-        _WRITERS.get(type(each), _write)(each, words, names)
+        _write(each, words, names)
     words.append("),")
 
 
-def _write_set(value: object, words: list[str], names: list[Name]) -> None:
-    assert isinstance(value, frozenset | set), "the table says so"
-    _write_sequence(sorted(value, key=repr), words, names)
+def _write_set(value: frozenset[object] | set[object], words: _Words, names: _Names) -> None:
+    _write_each(sorted(value, key=repr), words, names)
 
 
-def _write_mapping(value: object, words: list[str], names: list[Name]) -> None:
-    assert isinstance(value, dict), "the table says so"
-    _write_sequence(list(value.items()), words, names)
+def _write_mapping(value: Mapping[object, object], words: _Words, names: _Names) -> None:
+    _write_each(value.items(), words, names)
 
 
-def _write_secret(value: object, words: list[str], names: list[Name]) -> None:
-    assert isinstance(value, Secret), "the table says so"
+def _write_secret(value: Secret, words: _Words, names: _Names) -> None:
     _write_text(value.reveal(), words, names)
 
 
 _WRITERS: Final[dict[type, _Write]] = {
     type(None): _write_other,
     bool: _write_other,
-    int: _write_number,
-    float: _write_number,
+    int: _write_integer,
+    float: _write_float,
     str: _write_text,
-    bytes: _write_text,
-    tuple: _write_sequence,
-    list: _write_sequence,
-    collections.deque: _write_sequence,
+    bytes: _write_bytes,
+    tuple: _write_tuple,
+    list: _write_each,
+    collections.deque: _write_each,
     frozenset: _write_set,
     set: _write_set,
     dict: _write_mapping,

@@ -37,7 +37,8 @@ def goals_of(state: State) -> set[str]:
     goals = set()
     for role, happening in state.happened:
         words, choices = _shape(happening)
-        goals.add(" ".join([role.value, words, *(_choice(getattr(happening, name)) for name in choices)]))
+        said = (getattr(happening, name) for name in choices)
+        goals.add(" ".join([role.value, words, *(_choice(each) for each in said if each is not None)]))
         if isinstance(happening, Write):
             found = (_REASON.search(data) for data in happening.chunks)
             goals.update(f"refused: {match[1].decode()}" for match in found if match)

@@ -26,7 +26,7 @@ from mcpstreams_sansio.testing.actions import Peers, Transport
 from mcpstreams_sansio.testing.client_side import tell_client
 from mcpstreams_sansio.testing.frames import Frame
 from mcpstreams_sansio.testing.fronts import inputs_of
-from mcpstreams_sansio.testing.names import FAR
+from mcpstreams_sansio.testing.names import FAR, HORIZON
 from mcpstreams_sansio.testing.server_side import frame_of, tell_server
 from mcpstreams_sansio.testing.state import State
 from mcpstreams_sansio.testing.wires import Chunk, Close, End, Head, Wire
@@ -93,7 +93,7 @@ def deliver_down(state: State, name: str) -> None:
             _read_head(state, wire, item)
         case Chunk():
             state.put(wire)
-            _read_frame(state, wire.client_id, frame_of(before, item.data))
+            _read_frame(state, wire.client_id, frame_of(before, item.data), len(item.data))
         case Close():
             _lose(state, wire, stragglers=True)
 
@@ -113,11 +113,11 @@ def _read_head(state: State, wire: Wire, head: Head) -> None:
         tell_client(state, LinkDown())
 
 
-def _read_frame(state: State, client_id: ConnectionId, frame: Frame) -> None:
+def _read_frame(state: State, client_id: ConnectionId, frame: Frame, size: int) -> None:
     if frame.retry_ms is not None:
         tell_client(state, RetryReceived(client_id, frame.retry_ms))
     if frame.message is not None:
-        tell_client(state, MessageReceived(client_id, frame.message, frame.event_id))
+        tell_client(state, MessageReceived(client_id, frame.message, frame.event_id, size))
     elif frame.event_id is not None:
         tell_client(state, PositionReceived(client_id, frame.event_id))
 
@@ -231,23 +231,44 @@ def next_moment(state: State) -> float | None:
     return min(moments, default=None)
 
 
-def can_wait(state: State) -> Sequence[str | None]:
-    """A machine waits for time, and nothing else happens first; or time is in a hurry."""
+def _somebody_waits(state: State) -> bool:
+    """Return whether a machine waits for a moment that ever comes."""
     moment = next_moment(state)
-    if moment is None or moment - state.now > FAR / 2:
-        return []
-    quiet = state.disk.batch is None and all(wire.quiet for wire in state.wires.values())
-    return [None] if quiet or state.left.hurries else []
+    return moment is not None and moment - state.now < HORIZON
+
+
+def _quiet(state: State) -> bool:
+    """Return whether nothing happens by itself: nothing is on its way, the link is up, no caller is to act."""
+    return (
+        state.scope is not None
+        and state.disk.batch is None
+        and all(wire.quiet for wire in state.wires.values())
+        and not any(caller.is_to_act for caller in state.callers.values())
+    )
+
+
+def can_wait(state: State) -> Sequence[str | None]:
+    """Nothing else happens before the next moment for which a machine waits."""
+    return [None] if _somebody_waits(state) and _quiet(state) else []
 
 
 def wait(state: State, _: str) -> None:
     """Time passes to the next moment for which a machine waits."""
-    if not (state.disk.batch is None and all(wire.quiet for wire in state.wires.values())):
-        state.left = state.left.spend("hurries")
     moment = next_moment(state)
-    assert moment is not None
+    assert moment is not None, "somebody waits"
     state.now = max(state.now, moment)
     for side, tell in ((state.server, tell_server), (state.client, tell_client)):
         deadline = side.next_deadline()
         if deadline is not None and deadline <= state.now:
             tell(state, DeadlineReached())
+
+
+def can_hurry(state: State) -> Sequence[str | None]:
+    """Something could happen first, and time may overtake it."""
+    return [None] if state.left.hurries and _somebody_waits(state) and not _quiet(state) else []
+
+
+def hurry(state: State, _: str) -> None:
+    """Time overtakes what is on its way."""
+    state.left = state.left.spend("hurries")
+    wait(state, "")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from mcpstreams_sansio.client.inputs import AnswerAsk, CancelCall, MakeCall
+from mcpstreams_sansio.client.inputs import AnswerAsk, AttachCall, CancelCall, DetachCall, MakeCall
 from mcpstreams_sansio.connections import ConnectionLost, Framing, Write
-from mcpstreams_sansio.ids import CallId, ConnectionId, Secret
+from mcpstreams_sansio.ids import ConnectionId, Secret
 from mcpstreams_sansio.server.inputs import (
     AskPeer,
     ConnectionOpened,
@@ -19,6 +19,7 @@ from mcpstreams_sansio.server.inputs import (
     SendMessage,
 )
 from mcpstreams_sansio.testing.application import (
+    ANSWER,
     ASK,
     METHOD,
     Caller,
@@ -49,31 +50,27 @@ def _works(state: State, wanted: Callable[[Work], bool]) -> Sequence[str]:
     return [call_name(work.number) for work in state.works.values() if wanted(work)]
 
 
-def _call_id(name: str) -> CallId:
-    return CallId(int(name.removeprefix("k")))
-
-
 def can_call(state: State) -> Sequence[str]:
     """Calls are left to be made."""
     made = len(state.callers)
     return [call_name(made + 1)] if made < state.left.calls else []
 
 
-def call(state: State, name: str) -> None:
+def call(state: State, _: str) -> None:
     """The caller makes its call."""
-    call_id = _call_id(name)
-    state.callers[call_id] = Caller(int(call_id), state.guarantee)
-    tell_client(state, MakeCall(call_id, METHOD, call_params(int(call_id)), state.fresh_entropy()))
+    number, call_id = len(state.callers) + 1, state.fresh_call()
+    state.callers[call_id] = Caller(number, state.guarantee)
+    tell_client(state, MakeCall(call_id, METHOD, call_params(number), state.fresh_entropy()))
 
 
 def can_take(state: State) -> Sequence[str]:
     """The caller was given something and has not come back."""
-    return _callers(state, lambda caller: caller.outcome is None and caller.taken < caller.position)
+    return _callers(state, lambda caller: caller.dawdles)
 
 
 def come_back(state: State, name: str) -> None:
     """The caller comes back for more."""
-    tell_client(state, take(state, _call_id(name)))
+    tell_client(state, take(state, state.call_id_of(name)))
 
 
 def can_answer(state: State) -> Sequence[str]:
@@ -83,24 +80,52 @@ def can_answer(state: State) -> Sequence[str]:
 
 def answer(state: State, name: str) -> None:
     """The caller answers the oldest question."""
-    call_id = _call_id(name)
+    call_id = state.call_id_of(name)
     ask_id, state.callers[call_id] = state.callers[call_id].answer()
-    tell_client(state, AnswerAsk(call_id, ask_id, Response(ask_id, {"answer": True})))
+    tell_client(state, AnswerAsk(call_id, ask_id, Response(ask_id, ANSWER)))
 
 
 def can_cancel(state: State) -> Sequence[str]:
     """A call is running, and may be cancelled."""
     if not state.left.cancels:
         return []
-    return _callers(state, lambda caller: caller.outcome is None and not caller.cancelled)
+    return _callers(state, _wants_more)
 
 
 def cancel(state: State, name: str) -> None:
     """The caller no longer wants the result."""
-    call_id = _call_id(name)
+    call_id = state.call_id_of(name)
     state.left = state.left.spend("cancels")
     state.callers[call_id] = state.callers[call_id].cancel()
     tell_client(state, CancelCall(call_id))
+
+
+def _wants_more(caller: Caller) -> bool:
+    return caller.outcome is None and caller.saved is None and not caller.cancelled
+
+
+def can_detach(state: State) -> Sequence[str]:
+    """A call is running, and its caller may let it go."""
+    return _callers(state, _wants_more) if state.left.detaches else []
+
+
+def detach(state: State, name: str) -> None:
+    """The caller lets go of the call."""
+    state.left = state.left.spend("detaches")
+    tell_client(state, DetachCall(state.call_id_of(name)))
+
+
+def can_attach(state: State) -> Sequence[str]:
+    """A call was let go."""
+    return _callers(state, lambda caller: caller.saved is not None)
+
+
+def attach(state: State, name: str) -> None:
+    """The caller goes on with the call, under another id."""
+    saved, caller = state.callers.pop(state.call_id_of(name)).go_on()
+    call_id = state.fresh_call()
+    state.callers[call_id] = caller
+    tell_client(state, AttachCall(call_id, saved, state.fresh_entropy()))
 
 
 def can_send(state: State) -> Sequence[str]:
@@ -155,7 +180,7 @@ def fail(state: State, name: str) -> None:
 
 def can_release(state: State) -> Sequence[str]:
     """Work can let go of the connection."""
-    return _works(state, lambda work: not work.over) if state.left.releases else []
+    return _works(state, lambda work: work.state is not WorkState.STOPPED) if state.left.releases else []
 
 
 def release(state: State, name: str) -> None:

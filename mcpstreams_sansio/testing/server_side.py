@@ -7,10 +7,12 @@ import functools
 
 import attrs
 
-from mcpstreams_sansio.connections import DropConnection, EndWriting, Framing, Write, Written
+from mcpstreams_sansio.client.effects import CallNotRun
+from mcpstreams_sansio.connections import DropConnection, EndWriting, Write, Written
 from mcpstreams_sansio.server.effects import (
     AskAnswered,
     AskFailed,
+    AskFailure,
     BeginBody,
     BodyKind,
     CancelCall,
@@ -29,8 +31,11 @@ from mcpstreams_sansio.testing.application import Work, WorkState, called_number
 from mcpstreams_sansio.testing.disk import Disk
 from mcpstreams_sansio.testing.frames import Frame, read_event, read_plain
 from mcpstreams_sansio.testing.fronts import head_of
+from mcpstreams_sansio.testing.properties import Violation
 from mcpstreams_sansio.testing.state import Role, State
-from mcpstreams_sansio.testing.wires import Chunk, Close, End, Head, Wire
+from mcpstreams_sansio.testing.wires import Chunk, Close, End, Wire
+from mcpstreams_sansio.wire.digest import PROGRESS_TOKEN
+from mcpstreams_sansio.wire.meta import meta_of
 
 
 def tell_server(state: State, *events: StreamsInput) -> None:
@@ -52,11 +57,8 @@ def disk_of(state: State) -> Disk | None:
 
 
 def frame_of(wire: Wire, data: bytes) -> Frame:
-    """Read what stands in a chunk; the head of an HTTP response, which comes first, says how."""
-    if wire.framing is not Framing.HTTP:
-        return read_plain(data)
-    heads = [item.body for item in wire.down if isinstance(item, Head)]
-    return read_event(data) if BodyKind.EVENTS in (*heads, wire.body) else read_plain(data)
+    """Read what stands in a chunk: a message, or in the body of a response an event."""
+    return read_event(data) if wire.body is BodyKind.EVENTS else read_plain(data)
 
 
 def _taken_at_once(state: State, effect: Write) -> bool:
@@ -90,7 +92,7 @@ def _begin_body(effect: BeginBody, state: State) -> None:
     wire = state.wire_of_server(effect.connection_id)
     if wire is not None:
         assert wire.opening is not None, "only an exchange has a body, and it has begun"
-        state.put(wire.write(head_of(effect, wire.opening)))
+        state.put(wire.begin_body(head_of(effect, wire.opening)))
 
 
 @carry_out.register
@@ -115,15 +117,26 @@ def _write_log(effect: WriteLog, state: State) -> None:
 @carry_out.register
 def _start(effect: StartCall, state: State) -> None:
     number = called_number(effect.request.params)
+    if state.caller_of(number).outcome == CallNotRun.__name__:
+        raise Violation("not run is not run", f"call {number} runs, and its caller was told that it never would")
     state.witness.start(number, effect.stream_id, disk_of(state))
     state.works[effect.stream_id] = Work(
-        number, effect.stream_id, effect.request.id, state.left.messages, state.left.asks
+        number,
+        effect.stream_id,
+        effect.request.id,
+        meta_of(effect.request.params)[PROGRESS_TOKEN],
+        state.left.messages,
+        state.left.asks,
     )
 
 
 @carry_out.register
 def _cancel(effect: CancelCall, state: State) -> None:
-    state.works[effect.stream_id] = state.works[effect.stream_id].become(WorkState.STOPPED)
+    work = state.works[effect.stream_id]
+    if state.left.slow_stops and not work.over:
+        state.left = state.left.spend("slow_stops")
+    else:
+        state.works[effect.stream_id] = work.become(WorkState.STOPPED)
 
 
 @carry_out.register
@@ -134,6 +147,12 @@ def _ask_answered(effect: AskAnswered, state: State) -> None:
 @carry_out.register
 def _ask_failed(effect: AskFailed, state: State) -> None:
     work = state.works[effect.stream_id]
+    caller = state.caller_of(work.number)
+    in_time = state.left.hurries == state.bounds.hurries
+    if effect.failure is AskFailure.TIMED_OUT and in_time and caller.outcome is None and effect.ask_id in caller.asked:
+        raise Violation(
+            "an answer arrives", f"the work on call {work.number} gets no answer, and one was given in time"
+        )
     if not work.over:
         state.works[effect.stream_id] = work.answered(effect.ask_id)
 
@@ -150,7 +169,9 @@ def _send_more(effect: SendMore, state: State) -> None:
 
 @carry_out.register
 def _refused(effect: Refused, state: State) -> None:
-    state.works[effect.stream_id] = state.works[effect.stream_id].become(WorkState.STOPPED)
+    work = state.works[effect.stream_id]
+    if not work.over:
+        state.works[effect.stream_id] = work.become(WorkState.STOPPED)
 
 
 @carry_out.register

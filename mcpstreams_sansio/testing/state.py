@@ -42,6 +42,7 @@ Happening: TypeAlias = StreamsInput | ClientStreamsInput | StreamsEffect | Clien
 class Counters:
     """How many fresh names were given; no two things of one world have the same."""
 
+    calls: int = 0
     wires: int = 0
     connections: int = 0
     streams: int = 0
@@ -57,6 +58,8 @@ class State:
 
     transport: Transport
     peers: Peers
+    bounds: Bounds
+    """What can happen in all."""
     left: Bounds
     """What can still happen."""
     server: Shared[StreamsInput, StreamsEffect]
@@ -83,8 +86,12 @@ class State:
 
     @property
     def guarantee(self) -> Guarantee:
-        """What the callers may rely on (rules R4, R8)."""
-        exact = self.peers is Peers.MARKER or self.transport is Transport.HTTP
+        """What the callers may rely on: without our extension, event ids are cursors within a session (R4, R8, C5).
+
+        Without either, a call that was let go is all that the caller has.
+        """
+        cursors = self.transport is Transport.HTTP and not self.bounds.sessions
+        exact = self.peers is Peers.MARKER or cursors
         return Guarantee.EXACTLY_ONCE if exact else Guarantee.AT_LEAST_ONCE
 
     def fresh_stream(self) -> tuple[StreamId, Secret]:
@@ -149,6 +156,19 @@ class State:
         self.happened.clear()
         self.departed.clear()
 
+    def call_id_of(self, target: str) -> CallId:
+        """Return what the client's machine calls a call, by the call's name."""
+        return next(call_id for call_id, caller in self.callers.items() if call_name(caller.number) == target)
+
+    def caller_of(self, number: int) -> Caller:
+        """Return who waits for a call."""
+        return next(caller for caller in self.callers.values() if caller.number == number)
+
+    def fresh_call(self) -> CallId:
+        """Return the id of a call, for the client's machine: they rise."""
+        self.counters.calls += 1
+        return CallId(self.counters.calls)
+
     def work_on(self, target: str) -> Work:
         """Return the work on a call, by the call's name."""
         return next(work for work in self.works.values() if call_name(work.number) == target)
@@ -184,11 +204,11 @@ class State:
         servers = {name: wire.server_id for name, wire in self.wires.items()}
         witness = self.witness
         rest = text_of(
-            (
+            [
                 [wire.content for wire in self.wires.values()],
-                self.works,
+                list(self.works.values()),
                 [self.tokens[stream_id] for stream_id in self.works],
-                self.callers,
+                list(self.callers.values()),
                 self.disk.batch is None,
                 self.scope,
                 self.session,
@@ -198,7 +218,7 @@ class State:
                 witness.opened,
                 witness.gone,
                 witness.executed,
-            )
+            ]
         )
         return numbered((_text_of_bounds(self.left), rest, self.server.text(self.now), self.client.text(self.now)))
 

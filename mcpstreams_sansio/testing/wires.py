@@ -88,7 +88,7 @@ class Wire:
     opening: Post | None = None
     """What began the exchange, once it has arrived: its answer depends on that."""
     body: BodyKind | None = None
-    """What the client has learned that the response is."""
+    """What the response turned out to be, once its head is written."""
     writing: bool = False
     """The server's machine waits for the report of a write."""
     paused: bool = False
@@ -102,6 +102,10 @@ class Wire:
         """The server sends; into nothing if nobody listens any more."""
         return self if self.client is End.GONE else attrs.evolve(self, down=(*self.down, *items))
 
+    def begin_body(self, head: Head) -> Self:
+        """The server sends the head of its response."""
+        return attrs.evolve(self.write(head), body=head.body)
+
     def heard(self, server_id: ConnectionId, opening: Post) -> Self:
         """The server learns that the exchange exists."""
         return attrs.evolve(self, server=End.OPEN, server_id=server_id, opening=opening)
@@ -112,9 +116,7 @@ class Wire:
 
     def arrived_down(self) -> tuple[Down, Self]:
         """Take the oldest thing that the server sent."""
-        first = self.down[0]
-        body = first.body if isinstance(first, Head) else self.body
-        return first, attrs.evolve(self, down=self.down[1:], body=body)
+        return self.down[0], attrs.evolve(self, down=self.down[1:])
 
     def lost_for_client(self, stragglers: bool) -> Self:
         """The client has closed, or was told: nothing reaches it. Stragglers: what it sent may still arrive."""
@@ -135,7 +137,7 @@ class Wire:
             self.scope,
             self.client,
             self.server,
-            [(post.message, post.cursor) for post in self.up],
+            tuple([(post.message, post.cursor) for post in self.up]),
             self.down,
             self.opening,
             self.body,

@@ -26,7 +26,7 @@ LEAST = Caller(1, Guarantee.AT_LEAST_ONCE)
 
 
 def item(number: int, position: int | None = None) -> ItemReceived:
-    return ItemReceived(K1, number + 1 if position is None else position, message(number))
+    return ItemReceived(K1, number + 1 if position is None else position, message(number, "p"))
 
 
 def end(outcome: Outcome, position: int = 9) -> CallFinished:
@@ -89,7 +89,7 @@ def test_a_question_is_handed_over_once() -> None:
 
 
 def test_work_waits_for_its_answer_and_takes_one() -> None:
-    work = Work(1, StreamId("stream-00001"), 7, messages=0, asks=1)
+    work = Work(1, StreamId("stream-00001"), 7, "p", messages=0, asks=1)
     assert not work.may_respond
     asking = work.ask("ask-00001")
     assert asking.state is WorkState.ASKING
