@@ -83,13 +83,13 @@ class CancelAtStep(trio.abc.Instrument):
         self.steps_left -= 1
 
 
-async def cancel_at_each_step(scenario: Callable[[], Awaitable[object]], most: int = 500) -> int:
-    """Run an async scenario again and again, cancelled one step later each time, until it runs to its end.
+async def cancel_at_each_step(scenario: Callable[[], Awaitable[object]], most: int = 500, stride: int = 1) -> int:
+    """Run an async scenario again and again, cancelled so many steps later each time, until it runs to its end.
 
     The scenario has to leave nothing behind whenever it is cut short: it checks that itself, in a `finally` of its own.
     Returns how many runs were cut short.
     """
-    for step in range(most):
+    for step in range(0, most, stride):
         with trio.CancelScope() as scope, trio.fail_after(10):
             instrument = CancelAtStep(scope, step)
             trio.lowlevel.add_instrument(instrument)

@@ -435,6 +435,25 @@ async def test_letting_go_of_a_connection_keeps_the_call() -> None:
         assert (await (await resume(server, created)).hears_answer(1))["result"] == {"done": True}
 
 
+@pytest.mark.rule("R18")
+async def test_a_handler_may_open_a_stream_for_a_call_whose_policy_said_nothing_of_it() -> None:
+    handler = Waiting()
+
+    async def opened(call: Call) -> JSONObject:
+        call.open_stream(ResumeInterval(min=1, max=60))
+        return await handler(call)
+
+    async with open_server(opened) as server:
+        peer = await connected(server, DRAFT)
+        await peer.says(id=1, method="prompts/get", params={"name": "p"})
+        created = await peer.hears_method("notifications/stream/create")
+        assert created["params"]["stream"]["resumeInterval"] == {"min": 1, "max": 60}
+        peer.breaks()
+        handler.go_on.set()
+        await settle()
+        assert (await (await resume(server, created)).hears_answer(1))["result"] == {"done": True}
+
+
 # --------------------------------------------------------------------------------------------- the server as a whole
 
 

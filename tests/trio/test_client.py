@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from typing import get_args
 
@@ -25,7 +25,14 @@ from trio_bindings.app import Call, Handler
 from trio_bindings.byte_stream import Dialer, connect_stream, connect_tcp, serve_stream, serve_tcp
 from trio_bindings.calls import Item
 from trio_bindings.cli.proxy import CuttingProxy, Plan
-from trio_bindings.client import ClientFailedError, ClientSession, RequestHandler, ServerRequest, refuse_every_request
+from trio_bindings.client import (
+    MAX_NOTIFICATION_TASKS,
+    ClientFailedError,
+    ClientSession,
+    RequestHandler,
+    ServerRequest,
+    refuse_every_request,
+)
 from trio_bindings.driver import Driver
 from trio_bindings.errors import AskRejectedError, CallError
 from trio_bindings.http_client import HTTPExchanges, connect_http, new_http
@@ -430,13 +437,9 @@ async def test_a_notification_of_the_client_reaches_the_server(transport: Transp
         assert await session.request("tools/list") == {}
 
 
-async def test_a_notification_of_the_server_outside_a_call_reaches_the_application() -> None:
-    heard = trio.Event()
-
-    async def listen(notification: NotificationReceived) -> None:
-        await trio.lowlevel.checkpoint()
-        assert notification.method == "notifications/tools/list_changed"
-        heard.set()
+@contextlib.asynccontextmanager
+async def announcing(count: int, listen: Callable[[NotificationReceived], Awaitable[object]]) -> AsyncIterator[None]:
+    """Connect to a bare server that announces something so many times."""
 
     async def dial() -> trio.abc.Stream:
         await trio.lowlevel.checkpoint()
@@ -447,7 +450,8 @@ async def test_a_notification_of_the_server_outside_a_call_reaches_the_applicati
     async def server(stream: trio.abc.Stream) -> None:
         hello = json.loads(await stream.receive_some())
         result = {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {"name": "s", "version": "1"}}
-        for message in ({"id": hello["id"], "result": result}, {"method": "notifications/tools/list_changed"}):
+        announcement: dict[str, object] = {"method": "notifications/tools/list_changed"}
+        for message in [{"id": hello["id"], "result": result}, *[announcement] * count]:
             await stream.send_all(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
         while await stream.receive_some():
             continue
@@ -456,8 +460,34 @@ async def test_a_notification_of_the_server_outside_a_call_reaches_the_applicati
     async with trio.open_nursery() as nursery:
         with trio.fail_after(5):
             async with connect_stream(dial, config=SWIFT, on_notification=listen):
-                await heard.wait()
+                yield
         nursery.cancel_scope.cancel()
+
+
+async def test_a_notification_of_the_server_outside_a_call_reaches_the_application() -> None:
+    heard = trio.Event()
+
+    async def listen(notification: NotificationReceived) -> None:
+        await trio.lowlevel.checkpoint()
+        assert notification.method == "notifications/tools/list_changed"
+        heard.set()
+
+    async with announcing(1, listen):
+        await heard.wait()
+
+
+async def test_too_many_notifications_at_a_time_are_dropped_and_logged(caplog: pytest.LogCaptureFixture) -> None:
+    running = 0
+
+    async def listen(_: NotificationReceived) -> None:
+        nonlocal running
+        running += 1
+        await trio.sleep_forever()
+
+    async with announcing(MAX_NOTIFICATION_TASKS + 2, listen):
+        await settle()
+        assert running == MAX_NOTIFICATION_TASKS
+    assert caplog.text.count("was dropped") == 2
 
 
 # -------------------------------------------------------------------------------------------------------------- losses

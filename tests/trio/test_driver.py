@@ -347,3 +347,73 @@ async def test_one_can_wait_until_no_connection_is_left() -> None:
                 pass
             await settle()
             assert all(event.is_set() for event in waiting)
+
+
+# ------------------------------------------------------------------------------------------------------ tasks, shields
+
+
+async def test_cancelled_from_outside_the_body_goes_first_and_the_tasks_after_it() -> None:
+    order: list[str] = []
+
+    async def task() -> None:
+        try:
+            await trio.sleep_forever()
+        finally:
+            order.append("task")
+
+    with trio.CancelScope() as scope:
+        async with FakeDriver(FakeMachine()) as driver:
+            driver.start_soon(task)
+            await settle()
+            scope.cancel()
+            try:
+                await for_ever()
+            finally:
+                with trio.CancelScope(shield=True):
+                    await settle()
+                order.append("body")
+    assert order == ["body", "task"]
+
+
+async def test_a_task_started_while_leaving_is_cancelled_like_every_other() -> None:
+    ran: list[str] = []
+
+    async def first() -> None:
+        try:
+            await trio.sleep_forever()
+        finally:
+            driver.start_soon(second)
+
+    async def second() -> None:
+        ran.append("second")
+        await trio.sleep_forever()
+
+    with trio.fail_after(5):
+        async with FakeDriver(FakeMachine()) as driver:
+            driver.start_soon(first)
+            await settle()
+    assert ran == ["second"]
+
+
+async def test_leaving_drops_every_connection_and_reports_none_of_them() -> None:
+    machine = FakeMachine()
+    async with FakeDriver(machine) as driver:
+        connection = driver.add_connection(driver.new_connection_id())
+        connection.wanted = trio.Event()
+
+        async def carry() -> None:
+            with driver.carry(connection), trio.CancelScope(shield=True):
+                await connection.wanted.wait()
+
+        driver.start_soon(carry)
+        await settle()
+    assert machine.heard == []
+
+
+async def test_a_connection_is_found_until_its_transport_is_done() -> None:
+    async with FakeDriver(FakeMachine()) as driver:
+        connection = driver.add_connection(driver.new_connection_id())
+        assert driver.connection(connection.connection_id) is connection
+        with driver.carry(connection):
+            pass
+        assert driver.connection(connection.connection_id) is None

@@ -31,6 +31,7 @@ class Tally:
     answers: int = 0
     matching: int = 0
     finished: int = 0
+    failures: list[str] = attrs.field(factory=list)
 
 
 @final
@@ -84,11 +85,11 @@ class HashClient:
                 if number == self._messages // 2 + 1:
                     total.add(word)
                 self._display.show(stream, number)
-            self._finish(await _digest(call), total.value())
-
-    def _finish(self, theirs: str | None, ours: str) -> None:
-        self.tally.finished += 1
-        self.tally.matching += theirs == ours
+            try:
+                self.tally.matching += _digest(await call.result()) == total.value()
+            except NoResultError as error:
+                self.tally.failures.append(f"stream {stream + 1}: {type(error).__name__}: {error}")
+            self.tally.finished += 1
 
 
 def _progress(item: Notification) -> tuple[int, str]:
@@ -100,12 +101,8 @@ def _progress(item: Notification) -> tuple[int, str]:
     return number, line
 
 
-async def _digest(call: ClientCall) -> str | None:
-    """Return the digest that the tool made; a call without a result has none."""
-    try:
-        result = await call.result()
-    except NoResultError:
-        return None
+def _digest(result: JSONObject) -> str | None:
+    """Return the digest that the tool made."""
     content = result.get("structuredContent")
     digest = content.get("digest") if isinstance(content, dict) else None
     return digest if isinstance(digest, str) else None

@@ -155,5 +155,6 @@ async def run_demo(options: Options, files: Files) -> Summary:
         resends=attempts[Recovery.RESEND],
         polls=attempts[Recovery.POLL],
         seconds=round(trio.current_time() - start, 3),
+        failures=tuple(tally.failures),
         finished=tally.finished == options.streams,
     )

@@ -38,6 +38,8 @@ class Summary:
     resends: int
     polls: int
     seconds: float
+    failures: tuple[str, ...]
+    """Why calls had no result, one line for each."""
     finished: bool
     """Every call came to an end: neither time nor somebody stopped the run before."""
 
@@ -46,7 +48,7 @@ class Summary:
         """Whether nothing was lost, repeated or misplaced."""
         exactly_once = self.received == self.produced and not self.lost and not self.out_of_order
         all_done = {self.executions, self.answers, self.matching} == {self.streams}
-        return self.finished and exactly_once and all_done
+        return self.finished and not self.failures and exactly_once and all_done
 
     def as_json(self) -> str:
         """Return the figures as one JSON object on one line."""
@@ -60,6 +62,7 @@ class Summary:
             f"{self.out_of_order} out of order ({self.duplicates} duplicates dropped)",
             f"  tools:    {self.executions} executions, {self.answers} answers, {self.matching} digests equal",
             f"  recovery: {self.resumes} resumes, {self.resends} calls sent again, {self.polls} polls",
+            *(f"  failed:   {failure}" for failure in self.failures),
             "ok" if self.ok else "NOT OK" if self.finished else "NOT OK: it was stopped before every call had ended",
         ]
         return "\n".join(lines)

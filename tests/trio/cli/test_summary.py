@@ -26,6 +26,7 @@ GOOD = Summary(
     resends=2,
     polls=0,
     seconds=1.5,
+    failures=(),
     finished=True,
 )
 
@@ -46,12 +47,18 @@ def test_a_run_without_fault_is_ok() -> None:
         attrs.evolve(GOOD, executions=3),
         attrs.evolve(GOOD, answers=3),
         attrs.evolve(GOOD, matching=3),
+        attrs.evolve(GOOD, failures=("stream 1: lost",)),
         attrs.evolve(GOOD, finished=False),
     ],
 )
 def test_any_fault_is_not_ok(faulty: Summary) -> None:
     assert not faulty.ok
     assert "NOT OK" in faulty.as_text()
+
+
+def test_what_failed_is_named() -> None:
+    summary = attrs.evolve(GOOD, failures=("stream 1: CallLostError: expired",))
+    assert "failed:   stream 1: CallLostError: expired" in summary.as_text()
 
 
 NEEDED = {"produced", "received", "duplicates", "out_of_order", "lost"}
