@@ -68,6 +68,7 @@ def answer_initialize(request: Request, identity: ServerIdentity, config: Stream
     """
     hello = read_client_hello(request.params)
     revision = negotiate(hello.protocol_version)
-    answer = identity.hello(revision, ServerMarker(identity.instance, config.key_ttl, config.durable))
+    # Records are written and not yet read back, so keys and streams end with this instance and nothing else is told.
+    answer = identity.hello(revision, ServerMarker(identity.instance, config.key_ttl))
     peer = Peer(hello.streams, hello.streams and hello.marker is not None, hello.declared, hello.client_info)
     return initialize_response(request.id, answer), Negotiated(peer, revision)
