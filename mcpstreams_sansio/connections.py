@@ -107,7 +107,7 @@ class DropReason(enum.Enum):
     """Its peer presented too many wrong tokens (rule Q11e)."""
 
     SILENT = "silent"
-    """Nothing came for so long that the peer must be gone (rule R15)."""
+    """Nothing (or no handshake) came for so long that the peer must be gone (rule R15)."""
 
     UNREADABLE = "unreadable"
     """What it sends can not be cut into frames any more."""

@@ -18,11 +18,13 @@ from mcpstreams_sansio.connections import (
     ConnectionLost,
     DeadlineReached,
     DropConnection,
+    DropReason,
     EndOfFile,
     EndWriting,
     Framing,
     Written,
 )
+from mcpstreams_sansio.deadlines import Deadlines
 from mcpstreams_sansio.errors import LocalProtocolError
 from mcpstreams_sansio.framing.limits import MAX_LINE_SIZE
 from mcpstreams_sansio.framing.lines import LineDecoder
@@ -49,7 +51,7 @@ from mcpstreams_sansio.server.effects import (
     StreamsEffect,
     WriteLog,
 )
-from mcpstreams_sansio.server.identity import ServerIdentity
+from mcpstreams_sansio.server.identity import Negotiated, ServerIdentity
 from mcpstreams_sansio.server.inputs import (
     ApplicationInput,
     ConnectionOpened,
@@ -117,6 +119,8 @@ class ServerConfig:
     policies: StreamPolicies = StreamPolicies()
     max_line_size: int = attrs.field(default=MAX_LINE_SIZE, validator=attrs.validators.ge(1))
     """Bytes of one line of a peer; a longer one is answered with an error and passed over."""
+    handshake_timeout: float = attrs.field(default=30.0, validator=attrs.validators.gt(0))
+    """Seconds within which a multiplexed peer has to finish its handshake; one that does not is dropped."""
 
 
 @final
@@ -131,6 +135,7 @@ class Server:
         self._config = config
         self._streams = ServerStreams(config.streams)
         self._peers: dict[ConnectionId, ServerPeer] = {}
+        self._strangers: Deadlines[ConnectionId] = Deadlines()
         self._http = HTTPServer(config.http, config.identity, config.streams, config.policies, Sessions(config.http))
         self._now = float("-inf")
 
@@ -187,13 +192,18 @@ class Server:
         """Do what is due, so that a front meets the same sessions and exchanges however late the wake-up comes."""
         while (session := self._http.sessions.pop_idle(now)) is not None:
             self._apply([ScopeEnded(session.scope)], now, effects)
+        while (connection_id := self._strangers.pop_due(now)) is not None:
+            dropped = DropConnection(connection_id, DropReason.SILENT)
+            effects.append(dropped)
+            self._forget(dropped, now)
+            self._apply([ConnectionLost(connection_id)], now, effects)
         self._apply([DeadlineReached()], now, effects)
 
     def _inputs(self, event: ServerInput, now: float) -> Sequence[FrontInput | StreamsInput]:
         """Return what an input is to the streams."""
         match event:
             case PeerConnected():
-                return [self._connect(event)]
+                return [self._connect(event, now)]
             case RequestReceived():
                 return self._http.receive(event, now)
             case BytesReceived():
@@ -208,10 +218,16 @@ class Server:
 
     def _read(self, event: BytesReceived | EndOfFile) -> Sequence[FrontInput]:
         peer = self._peers.get(event.connection_id)
-        return [] if peer is None else peer.receive(event)
+        if peer is None:
+            return []
+        inputs = peer.receive(event)
+        if isinstance(peer.state, Negotiated):
+            self._strangers.clear(event.connection_id)
+        return inputs
 
-    def _connect(self, event: PeerConnected) -> ConnectionOpened:
+    def _connect(self, event: PeerConnected, now: float) -> ConnectionOpened:
         config = self._config
+        self._strangers.set(event.connection_id, now + config.handshake_timeout)
         self._peers[event.connection_id] = ServerPeer(
             event.connection_id,
             event.framing,
@@ -243,11 +259,12 @@ class Server:
 
     def _forget(self, event: ConnectionLost | EndWriting | DropConnection, now: float) -> None:
         self._peers.pop(event.connection_id, None)
+        self._strangers.clear(event.connection_id)
         self._http.close(event, now)
 
     def next_deadline(self) -> float | None:
         """Return when `DeadlineReached` is due, on the clock of `now`; None if nothing waits for time."""
-        deadlines = [self._streams.next_deadline(), self._http.sessions.next_deadline()]
+        deadlines = (self._streams.next_deadline(), self._http.sessions.next_deadline(), self._strangers.next())
         return min((deadline for deadline in deadlines if deadline is not None), default=None)
 
     def fork(self) -> Server:
@@ -255,6 +272,7 @@ class Server:
         other = copy.copy(self)
         other._streams = self._streams.fork()
         other._peers = {connection_id: peer.fork() for connection_id, peer in self._peers.items()}
+        other._strangers = self._strangers.fork()
         other._http = self._http.fork()
         return other
 
@@ -263,5 +281,6 @@ class Server:
         return (
             self._streams.snapshot(now),
             tuple(peer.snapshot() for peer in self._peers.values()),
+            self._strangers.snapshot(now),
             self._http.snapshot(now),
         )

@@ -10,6 +10,8 @@ from mcpstreams_sansio.connections import (
     BytesReceived,
     ConnectionLost,
     DeadlineReached,
+    DropConnection,
+    DropReason,
     EndOfFile,
     EndWriting,
     Framing,
@@ -290,3 +292,26 @@ def of_handshake(*capabilities: JSONObject) -> tuple[object, ...]:
 def test_servers_that_have_met_someone_else_look_different() -> None:
     assert len({of_handshake(), of_handshake({}), of_handshake(STREAMS), of_handshake(MARKED)}) == 4
     assert of_handshake(STREAMS, MARKED) == of_handshake(STREAMS), "the first handshake counts"
+
+
+# ---------------------------------------------------------------------------------------------------------- strangers
+
+
+def test_a_peer_that_never_shakes_hands_is_dropped_in_time_and_one_that_did_is_not() -> None:
+    one = Serving()
+    guest, talker, stranger = one.greet(), one.connect(), one.connect()
+    one.send(talker, Request("p", "ping"))
+    one.wait(one.server.config.handshake_timeout)
+    assert guest.over is None
+    # A ping is no handshake.
+    for seen in (talker, stranger):
+        assert seen.over == DropConnection(seen.connection_id, DropReason.SILENT)
+    one.wait(one.server.config.handshake_timeout)
+    assert guest.over is None
+
+
+def test_a_stranger_that_leaves_by_itself_is_not_waited_for() -> None:
+    one = Serving()
+    stranger = one.connect()
+    one.submit(ConnectionLost(stranger.connection_id))
+    assert one.server.next_deadline() is None
