@@ -157,12 +157,14 @@ def _end_exchange(registry: Registry, path: Connection, attachment: Attachment, 
 
 def end_body(registry: Registry, path: Connection) -> None:
     """End the body of an HTTP exchange behind what waits: an event stream, or nothing for who accepts no events."""
+    registry.touch(path.connection_id)
+    if path.phase is Phase.UNDECIDED and path.has_replies:
+        return  # the one message that there is will be the body
     open_events(registry, path)
     if path.phase is Phase.UNDECIDED:
         path.phase = Phase.ACCEPTED
     else:
         path.end()
-    registry.touch(path.connection_id)
 
 
 def await_client(registry: Registry, stream: Stream) -> None:

@@ -85,7 +85,7 @@ def _check_arrival(registry: Registry, event: StreamsInput) -> None:
             raise LocalProtocolError("a resume token must be text that UTF-8 can carry")
         case CallReceived() if (event.key is None) != (event.digest is None):
             raise LocalProtocolError("a key and the digest of its call belong together")
-        case LogWritten() if event.write_id != registry.gate.outstanding:
+        case LogWritten() if not registry.gate.awaits(event.write_id):
             raise LocalProtocolError("no such batch is being written")
         case _:
             pass

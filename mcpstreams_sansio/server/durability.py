@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from mcpstreams_sansio.server import lifecycle, paths, production
-from mcpstreams_sansio.server.effects import AskAnswered, AskFailed, AskFailure, CancelCall, CancelReason, StartCall
-from mcpstreams_sansio.server.gate import CreateDurable, EntriesDurable, GateState, ReplyAllowed
+from mcpstreams_sansio.server import lifecycle, paths, production, room
+from mcpstreams_sansio.server.effects import AskAnswered, AskFailed, AskFailure, CancelReason, StartCall
+from mcpstreams_sansio.server.gate import CreateDurable, EntriesDurable, Gated, GateState, ReplyAllowed
 from mcpstreams_sansio.server.inputs import LogFailed, LogWritten
 from mcpstreams_sansio.server.registry import Registry
-from mcpstreams_sansio.server.stream import Handler
-from mcpstreams_sansio.server.table import StreamState
+from mcpstreams_sansio.server.stream import Handler, Stream
+from mcpstreams_sansio.server.table import StreamSignal, StreamState
 from mcpstreams_sansio.wire.refusals import Reason
 
 
@@ -43,15 +43,51 @@ def _hand_over(registry: Registry, answered: AskAnswered) -> None:
 
 
 def failed(registry: Registry, _: LogFailed) -> None:
-    """Accept nothing more. What is durable stays readable; what waited for the log never happens."""
+    """Own up to a lost log: what was not durable never happened, what is stays readable, and nobody waits.
+
+    A stream that is not complete will never be: its client gets what there is, then the reason. That much is said by
+    this process only; another one that recovers the log knows no more than is durable.
+    """
     if registry.gate.state is not GateState.GUARDING:
         return
-    registry.gate.fail()
+    disappointed = registry.gate.fail()
     registry.refusing = Reason.LOG_FAILED
-    for stream in registry.streams.values():
-        if stream.state is StreamState.GONE:
-            continue
-        stream.reason = stream.reason or Reason.LOG_FAILED
-        if stream.handler in (Handler.RUNNING, Handler.HELD):
-            registry.effects.append(CancelCall(stream.stream_id, CancelReason.LOG_FAILED))
-        stream.handler = Handler.DONE
+    for stream in tuple(registry.streams.values()):
+        if stream.state is not StreamState.GONE:
+            _fall_back(registry, stream)
+    for gated in disappointed:
+        _disappoint(registry, gated)
+
+
+def _disappoint(registry: Registry, gated: Gated) -> None:
+    """Tell whoever waited for a record that it will never be durable."""
+    match gated:
+        case ReplyAllowed():
+            path = registry.connections.get(gated.connection_id)
+            if path is not None:
+                paths.refuse(registry, path, gated.request_id, Reason.LOG_FAILED)
+        case AskAnswered():
+            registry.effects.append(AskFailed(gated.stream_id, gated.ask_id, AskFailure.STREAM_GONE))
+        case EntriesDurable() | CreateDurable() | StartCall():
+            pass  # what becomes of the stream says it all
+        case _:
+            assert_never(gated)
+
+
+def _fall_back(registry: Registry, stream: Stream) -> None:
+    """Return a stream to what is durable of it."""
+    production.let_create_out(registry, CreateDurable(stream.stream_id))
+    lost = room.forget_undurable(registry, stream)
+    if stream.handler is Handler.WAITING:
+        _turn_away(registry, stream)
+    elif lost or not stream.complete:
+        production.fail(registry, stream, Reason.LOG_FAILED, CancelReason.LOG_FAILED)
+
+
+def _turn_away(registry: Registry, stream: Stream) -> None:
+    """Refuse a call after all, whose stream nobody has heard of yet."""
+    stream.step(StreamSignal.CANCEL)
+    if stream.attachment is not None:
+        path = registry.connections[stream.attachment.connection_id]
+        paths.refuse(registry, path, stream.request_id, Reason.LOG_FAILED)
+    lifecycle.close(registry, stream, Reason.LOG_FAILED, None)

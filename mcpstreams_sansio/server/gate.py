@@ -13,7 +13,7 @@ from typing import Self, TypeAlias, assert_never, final
 
 import attrs
 
-from mcpstreams_sansio.ids import ConnectionId, StreamId
+from mcpstreams_sansio.ids import ConnectionId, RequestId, StreamId
 from mcpstreams_sansio.server.effects import AskAnswered, StartCall, WriteLog
 from mcpstreams_sansio.server.records import LogRecord
 from mcpstreams_sansio.wire.jsonrpc import encode_message
@@ -27,7 +27,7 @@ class GateState(Enum):
     """There is no durable log."""
     GUARDING = "guarding"
     FAILED = "failed"
-    """The log takes nothing more; what waits, waits for ever."""
+    """The log takes nothing more: nothing is recorded, and nothing waits any more."""
 
 
 @final
@@ -55,6 +55,8 @@ class ReplyAllowed:
     connection_id: ConnectionId
     payload: bytes | None
     """None: an HTTP exchange is accepted without a body (rule H9)."""
+    request_id: RequestId | None
+    """The request that it answers, if it can not go out after all."""
 
 
 Gated: TypeAlias = EntriesDurable | CreateDurable | ReplyAllowed | StartCall | AskAnswered
@@ -71,10 +73,9 @@ class Gate:
     _next_write_id: int = 1
     _waiting: deque[tuple[int, Gated]] = attrs.field(factory=deque)
 
-    @property
-    def outstanding(self) -> int | None:
-        """The id of the batch that is being written."""
-        return self._outstanding
+    def awaits(self, write_id: int) -> bool:
+        """Return whether a batch may be reported written: it is outstanding, or the log has failed under it (R13)."""
+        return self._outstanding == write_id or self.state is GateState.FAILED
 
     def record(self, record: LogRecord) -> None:
         """Queue a record for the next batch."""
@@ -83,8 +84,6 @@ class Gate:
 
     def admit(self, gated: Gated) -> bool:
         """Return whether something may happen now; if not, it is kept until everything recorded so far is durable."""
-        if self.state is GateState.FAILED:
-            return False
         if self._records:
             self._waiting.append((self._next_write_id, gated))
             return False
@@ -111,12 +110,14 @@ class Gate:
             released.append(self._waiting.popleft()[1])
         return released
 
-    def fail(self) -> None:
-        """Accept nothing more: what waits will never be durable."""
+    def fail(self) -> list[Gated]:
+        """Record nothing more; return what waited for records that will never be durable."""
         self.state = GateState.FAILED
+        disappointed = [gated for _, gated in self._waiting]
         self._records = []
         self._waiting.clear()
         self._outstanding = None
+        return disappointed
 
     def fork(self) -> Self:
         """Return an independent copy."""

@@ -74,6 +74,17 @@ class StreamLog:
                 return None if sequence == self.withheld else entry
         return None
 
+    def forget_undurable(self) -> int:
+        """Forget what will never be durable; return how many entries that were. Their numbers are free again."""
+        count = self.produced - self.durable
+        for sequence in range(self.durable + 1, self.produced + 1):
+            size = len(self._entries.pop(sequence).payload)
+            self.size -= size
+            self.unsent_size -= size
+            self.unconfirmed_size -= size
+        self.produced = self.durable
+        return count
+
     def mark_sent(self, sequence: int) -> None:
         """Note that everything up to an entry was put into a write: sent, never confirmed (rules R5, Q5a)."""
         self.unsent_size -= self._size_of(self.sent, sequence)
@@ -130,9 +141,14 @@ class StreamLog:
         """Return since when the oldest of the confirmed entries has been confirmed."""
         return self._confirmations[0][0] if self._confirmations else None
 
-    def drop_sent(self, size: int) -> None:
-        """Drop the oldest sent notifications until the log is no larger than `size`, or none is left."""
-        self._drop_oldest(self.sent, size)
+    def drop_sent(self, size: int, least: int = 0) -> None:
+        """Drop the oldest sent notifications until the log is no larger than `size`, or none is left.
+
+        Args:
+            size: Bytes to get to.
+            least: Bytes that are kept in any case (rule R7).
+        """
+        self._drop_oldest(self.sent, size, least)
 
     def forget_sent(self) -> None:
         """Drop everything that was sent: nobody can ask for it again (rule R2)."""
@@ -140,15 +156,17 @@ class StreamLog:
         self.confirmed = self.sent
         self._drop_oldest(self.sent, 0)
 
-    def _drop_oldest(self, through: int, size: int) -> None:
-        excess = self.size - size
+    def _drop_oldest(self, through: int, size: int, least: int = 0) -> None:
         victims = []
+        remaining = self.size
         for sequence, entry in self._entries.items():
-            if excess <= 0 or sequence > through:
+            if remaining <= size or sequence > through:
                 break
             if sequence <= self.confirmed or entry.kind is EntryKind.NOTIFICATION:
+                remaining -= len(entry.payload)
+                if remaining < least:
+                    break
                 victims.append(entry)
-                excess -= len(entry.payload)
         for entry in victims:
             self._drop(entry)
         self._forget_confirmations()

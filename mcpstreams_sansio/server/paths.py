@@ -9,7 +9,7 @@ from mcpstreams_sansio.server.gate import ReplyAllowed
 from mcpstreams_sansio.server.inputs import Accept, ConnectionOpened, Drain, Reply, ScopeEnded
 from mcpstreams_sansio.server.outbox import Connection, Phase, Refused
 from mcpstreams_sansio.server.registry import ConnectionTimer, Registry
-from mcpstreams_sansio.wire.jsonrpc import encode_message
+from mcpstreams_sansio.wire.jsonrpc import Response, encode_message
 from mcpstreams_sansio.wire.refusals import Reason, refusal
 
 
@@ -73,7 +73,7 @@ def reply(registry: Registry, event: Reply) -> None:
 
 def accept(registry: Registry, event: Accept) -> None:
     """Answer an exchange whose message has no answer (rule H9)."""
-    allow_reply(registry, ReplyAllowed(event.connection_id, None))
+    allow_reply(registry, ReplyAllowed(event.connection_id, None, None))
 
 
 def refuse(
@@ -94,9 +94,12 @@ def refuse(
         registry.touch(path.connection_id)
 
 
-def reply_when_durable(registry: Registry, path: Connection, payload: bytes | None) -> None:
+def reply_when_durable(registry: Registry, path: Connection, answer: Response | None) -> None:
     """Send a reply once everything recorded so far is durable (rule R9); None accepts without an answer."""
-    pending = ReplyAllowed(path.connection_id, payload)
+    if answer is None:
+        pending = ReplyAllowed(path.connection_id, None, None)
+    else:
+        pending = ReplyAllowed(path.connection_id, encode_message(answer), answer.id)
     if registry.gate.admit(pending):
         allow_reply(registry, pending)
 

@@ -111,7 +111,7 @@ def _add(registry: Registry, stream: Stream, kind: EntryKind, message: Message, 
     if not room.fits(registry, stream, len(payload)):
         if ask_id is not None:
             registry.effects.append(AskFailed(stream.stream_id, ask_id, AskFailure.STREAM_GONE))
-        fail(registry, stream)
+        fail(registry, stream, Reason.LOG_FULL, CancelReason.LOG_FULL)
         return
     sequence = append(registry, stream, kind, payload, ask_id)
     if ask_id is not None:
@@ -170,21 +170,28 @@ def resume_application(registry: Registry, stream: Stream) -> None:
         registry.effects.append(SendMore(stream.stream_id))
 
 
-def fail(registry: Registry, stream: Stream) -> None:
-    """Give up a stream that holds more than it may: the client gets what there is, then an error (rule R10)."""
+def fail(registry: Registry, stream: Stream, reason: Reason, stop: CancelReason) -> None:
+    """Give up a stream whose log can not take what it has to: the client gets what there is, then an error.
+
+    Args:
+        registry: Where it is found.
+        stream: Its log holds more than it may, or nothing that comes will be durable (rules R10, R9).
+        reason: What the client is told.
+        stop: What the application is told, if it is still at it.
+    """
     if stream.handler in (Handler.RUNNING, Handler.HELD):
-        registry.effects.append(CancelCall(stream.stream_id, CancelReason.LOG_FULL))
+        registry.effects.append(CancelCall(stream.stream_id, stop))
     if not stream.complete:
         stream.step(StreamSignal.RESPONSE)
-    stream.reason = Reason.LOG_FULL
-    _complete(registry, stream, refusal(stream.request_id, Reason.LOG_FULL))
+    stream.reason = reason
+    _complete(registry, stream, refusal(stream.request_id, reason))
 
 
 def _complete(registry: Registry, stream: Stream, outcome: Response | ErrorResponse) -> None:
     close_asks(registry, stream)
     payload = registry.encoded(stream, outcome)
     if stream.reason is None and not room.fits(registry, stream, len(payload)):
-        fail(registry, stream)
+        fail(registry, stream, Reason.LOG_FULL, CancelReason.LOG_FULL)
         return
     stream.handler = Handler.DONE
     failed = isinstance(outcome, ErrorResponse) or outcome.result.get("isError") is True

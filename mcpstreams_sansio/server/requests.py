@@ -142,13 +142,13 @@ def _resume_gone(registry: Registry, path: Connection, stream: Stream, request_i
     if stream.reason is not Reason.FINISHED:
         paths.refuse(registry, path, request_id, stream.reason or Reason.EXPIRED)
         return
+    if path.framing is Framing.HTTP:
+        path.body = BodyPolicy.AT_ONCE
+        attachments.end_body(registry, path)
     path.reply(lifecycle.end_payload(stream))
     if request_id is not None:
         path.reply(encode_message(Response(request_id, {})))
     registry.touch(path.connection_id)
-    if path.framing is Framing.HTTP:
-        path.body = BodyPolicy.AT_ONCE
-        attachments.end_body(registry, path)
 
 
 def receive_cursor(registry: Registry, event: CursorReceived) -> None:
@@ -228,7 +228,7 @@ def receive_poll(registry: Registry, event: PollReceived) -> None:
         not gone and stream.has_pending_request(),
         not gone and stream.has_pending_error(),
     )
-    paths.reply_when_durable(registry, path, encode_message(poll_response(event.request_id, result)))
+    paths.reply_when_durable(registry, path, poll_response(event.request_id, result))
 
 
 def receive_ack(registry: Registry, event: AckReceived) -> None:
@@ -281,7 +281,7 @@ def receive_cancel(registry: Registry, event: CancelReceived) -> None:
     stream = _authorised(registry, path, event.request_id, event.stream_id, event.resume_token)
     if stream is not None:
         lifecycle.cancel(registry, stream)
-        paths.reply_when_durable(registry, path, encode_message(Response(event.request_id, {})))
+        paths.reply_when_durable(registry, path, Response(event.request_id, {}))
 
 
 def receive_cancelled(registry: Registry, event: CancelledReceived) -> None:

@@ -28,6 +28,14 @@ def drop_confirmed(registry: Registry, stream: Stream) -> None:
     registry.total_bytes += stream.log.size - before
 
 
+def forget_undurable(registry: Registry, stream: Stream) -> int:
+    """Forget what of a stream will never be durable; return how many entries that were (rule R9)."""
+    before = stream.log.size
+    count = stream.log.forget_undurable()
+    registry.total_bytes += stream.log.size - before
+    return count
+
+
 def forget_sent(registry: Registry, stream: Stream) -> None:
     """Drop everything of a stream that was sent, since nothing can bring it back (rule R2)."""
     before = stream.log.size
@@ -43,40 +51,54 @@ def fits(registry: Registry, stream: Stream, size: int) -> bool:
     return stream.log.size <= limit
 
 
-def shrink(registry: Registry, stream: Stream, size: int) -> None:
-    """Drop the oldest of a stream's confirmed entries and sent notifications until it is no larger than `size`."""
+def shrink(registry: Registry, stream: Stream, size: int, least: int = 0) -> None:
+    """Drop the oldest of a stream's confirmed entries and sent notifications until it is no larger than `size`.
+
+    Args:
+        registry: Where it is counted.
+        stream: The stream.
+        size: Bytes to get to.
+        least: Bytes that are kept in any case.
+    """
     before = stream.log.size
-    stream.log.drop_sent(size)
+    stream.log.drop_sent(size, least)
     registry.total_bytes += stream.log.size - before
 
 
-def needed(registry: Registry) -> bool:
-    """Return whether room has to be looked for now."""
-    return registry.total_bytes > max(registry.config.max_total_bytes, registry.make_room_at)
-
-
 def make(registry: Registry) -> list[Stream]:
-    """Make room in the order of rule R10; return the completed streams that have to go as a whole, oldest first."""
-    config = registry.config
-    target = config.max_total_bytes - config.max_total_bytes // _STEPS
+    """Make room in the order of rule R10, if it is needed and was not looked for just before.
+
+    Returns:
+        The completed streams that have to go as a whole, oldest first.
+    """
+    limit = registry.config.max_total_bytes
+    if registry.total_bytes <= limit:
+        registry.make_room_at = 0
+        return []
+    if registry.total_bytes <= registry.make_room_at:
+        return []
+    target = limit - limit // _STEPS
     streams = [stream for stream in registry.streams.values() if stream.state is not StreamState.GONE]
-    for stream in streams:
-        drop_confirmed(registry, stream)
-    noisiest_first = sorted(streams, key=lambda stream: (not stream.complete, -stream.log.size))
-    for stream in noisiest_first:
-        if registry.total_bytes <= target:
-            break
-        floor = 0 if stream.complete else config.keep_bytes
-        shrink(registry, stream, max(floor, stream.log.size - (registry.total_bytes - target)))
-    leaving: list[Stream] = []
-    excess = registry.total_bytes - target
+    _drop_entries(registry, streams, target)
+    leaving, excess = [], registry.total_bytes - target
     for stream in streams:
         if excess <= 0:
             break
         if stream.state is StreamState.COMPLETED and stream.log.sent == stream.log.produced:
             leaving.append(stream)
             excess -= stream.log.size
-    registry.make_room_at = (
-        registry.total_bytes - sum(stream.log.size for stream in leaving) + max(1, config.max_total_bytes // _STEPS)
-    )
+    remaining = registry.total_bytes - sum(stream.log.size for stream in leaving)
+    registry.make_room_at = remaining + max(1, limit // _STEPS)
     return leaving
+
+
+def _drop_entries(registry: Registry, streams: list[Stream], target: int) -> None:
+    """Drop what is confirmed, then what was sent: of completed streams first, then of the noisiest."""
+    for stream in streams:
+        drop_confirmed(registry, stream)
+    for stream in sorted(streams, key=lambda stream: (not stream.complete, -stream.log.size)):
+        excess = registry.total_bytes - target
+        if excess <= 0:
+            break
+        least = 0 if stream.complete else registry.config.keep_bytes
+        shrink(registry, stream, stream.log.size - excess, least)

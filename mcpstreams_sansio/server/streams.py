@@ -98,9 +98,8 @@ class ServerStreams:
         clock.run(registry)
         registry.prepared = prepared
         _APPLY[type(event)](registry, event)  # type: ignore[arg-type]  # a test pairs each type with its function
-        if room.needed(registry):
-            for stream in room.make(registry):
-                lifecycle.evict(registry, stream)
+        for stream in room.make(registry):
+            lifecycle.evict(registry, stream)
         delivery.flush(registry)
         batch = registry.gate.next_batch()
         effects, registry.effects, registry.prepared = registry.effects, [], None

@@ -6,9 +6,11 @@ import pytest
 
 from mcpstreams_sansio.ids import Secret, StreamId
 from mcpstreams_sansio.server.config import StreamsConfig
-from mcpstreams_sansio.server.inputs import BodyPolicy
+from mcpstreams_sansio.server.effects import BodyKind
+from mcpstreams_sansio.server.inputs import BodyPolicy, LogWritten
 from mcpstreams_sansio.server.records import TokenAdded
-from tests.sansio.server.conversation import KEY, MARKER, STOCK, Conversation, token_of
+from mcpstreams_sansio.server.table import StreamState
+from tests.sansio.server.conversation import KEY, MARKER, STOCK, Client, Conversation, Way, token_of
 
 DURABLE = StreamsConfig(durable=True)
 
@@ -128,3 +130,165 @@ def test_an_answer_that_becomes_durable_too_late_is_no_answer(ends: str) -> None
     talk.application()
     talk.sync()
     assert talk.application() == ["failed q1: stream gone"]
+
+
+# --------------------------------------------------------------------------------------------------- the log is lost
+
+
+def working(client_is: str = "line") -> tuple[Conversation, Client]:
+    """Return a call of which one message is durable and a second one is not."""
+    talk = conversation()
+    client = talk.connect(principal="ann") if client_is == "line" else talk.exchange(principal="ann")
+    client.call()
+    talk.sync()
+    talk.say(1)
+    talk.sync()
+    talk.say(2)
+    talk.application()
+    client.heard()
+    return talk, client
+
+
+@pytest.mark.rule("R9")
+def test_a_call_ends_with_the_reason_behind_what_is_durable() -> None:
+    talk, line = working()
+    talk.lose_disk()
+    assert line.heard() == ["error 7 log_failed", "end"]
+    assert talk.application() == ["cancel s1: log failed"]
+    talk.say(3)
+    assert talk.application() == ["refused s1: log_failed"]
+
+
+@pytest.mark.rule("R9")
+def test_an_exchange_ends_as_well() -> None:
+    talk, exchange = working("exchange")
+    talk.lose_disk()
+    assert exchange.heard() == ["3 error 7 log_failed", "4 end"]
+    assert exchange.way is Way.ENDED
+
+
+@pytest.mark.rule("R9", "Q9a")
+def test_what_is_durable_stays_readable() -> None:
+    talk, line = working()
+    line.lose()
+    talk.lose_disk()
+    other = talk.connect(principal="ann")
+    assert other.poll() == "completed pending error"
+    other.resume()
+    assert other.heard() == ["create", "progress 1", "error 7 log_failed", "end", "result 9"]
+
+
+@pytest.mark.rule("R9", "Q5e")
+def test_a_response_that_is_durable_stays_the_response() -> None:
+    talk, line = working()
+    talk.respond()
+    talk.sync()
+    talk.sync()
+    line.heard()
+    line.ack(3)
+    talk.lose_disk()
+    line.resume()
+    assert line.heard() == ["result 7", "end", "result 9"]
+
+
+@pytest.mark.rule("R9")
+def test_a_response_that_is_not_durable_never_was() -> None:
+    talk, line = working()
+    talk.sync()
+    talk.respond()
+    talk.application()
+    talk.lose_disk()
+    assert line.heard() == ["progress 2", "error 7 log_failed", "end"]
+    assert talk.application() == []
+
+
+@pytest.mark.rule("R9")
+@pytest.mark.parametrize("client_is", ["line", "exchange"])
+def test_a_call_that_was_not_durable_is_refused(client_is: str) -> None:
+    talk = conversation()
+    client = talk.connect() if client_is == "line" else talk.exchange()
+    client.call(peer=MARKER, key=KEY)
+    talk.lose_disk()
+    assert client.heard() == ["error 7 log_failed"]
+    assert client.body is (None if client_is == "line" else BodyKind.JSON)
+    assert talk.application() == []
+    other = talk.connect()
+    other.call(peer=MARKER, key=KEY, stream="s2")
+    other.call(8, "s3")
+    assert other.heard() == ["error 7 log_failed", "error 8 log_failed"]
+
+
+def test_a_call_that_was_not_durable_and_lost_its_client_is_forgotten() -> None:
+    talk = conversation()
+    line = talk.connect()
+    line.call()
+    line.lose()
+    talk.lose_disk()
+    assert talk.state() is StreamState.GONE
+
+
+@pytest.mark.rule("R9")
+def test_whoever_waited_for_the_log_is_refused_and_whoever_comes_later_does_not_wait() -> None:
+    talk, _ = working()
+    talk.ask()
+    talk.sync()
+    talk.sync()
+    asked, other, lost = (talk.exchange(principal="ann") for _ in range(3))
+    asked.answer()
+    assert lost.poll() is None
+    lost.lose()
+    other.cancel(11)
+    talk.lose_disk()
+    assert asked.heard() == ["error - log_failed"]
+    assert other.heard() == ["error 11 log_failed"]
+    assert talk.application() == ["cancel s1: cancelled", "failed q1: stream gone"]
+    late = [talk.exchange(principal="ann") for _ in range(3)]
+    late[0].answer()
+    late[1].cancel(12)
+    assert late[0].body is BodyKind.EMPTY
+    assert late[1].heard() == ["result 12"]
+    assert late[2].poll() == "error cancelled"
+
+
+@pytest.mark.rule("R9", "R24")
+def test_questions_that_are_open_get_no_answer() -> None:
+    talk, _ = working()
+    talk.ask("q1")
+    talk.lose_disk()
+    assert talk.application() == ["cancel s1: log failed", "failed q1: stream gone"]
+
+
+@pytest.mark.rule("R9", "R3")
+def test_a_fresh_token_is_told_after_all_and_opens_the_stream_as_long_as_this_process_lives() -> None:
+    talk = Conversation(DURABLE)
+    line = talk.connect()
+    line.call(peer=MARKER, key=KEY, attempt="a.1")
+    line.ack(1)
+    talk.prompt_disk = False
+    other = talk.connect()
+    other.call(peer=MARKER, key=KEY, attempt="a.2", stream="s2", token=Secret("fresh"))
+    talk.lose_disk()
+    assert other.heard() == ["create", "error 7 log_failed", "end"]
+    assert other.poll(token=Secret("fresh")) == "completed pending error"
+
+
+@pytest.mark.rule("R13")
+def test_a_log_fails_once_and_late_reports_change_nothing() -> None:
+    talk, line = working()
+    talk.lose_disk()
+    line.heard()
+    before = talk.machine.snapshot(talk.now)
+    talk.lose_disk()
+    talk.submit(LogWritten(3))
+    assert talk.machine.snapshot(talk.now) == before
+    assert line.heard() == []
+
+
+@pytest.mark.rule("R9")
+def test_without_a_log_none_can_fail() -> None:
+    talk = Conversation()
+    line = talk.connect()
+    line.call()
+    talk.lose_disk()
+    talk.respond()
+    assert line.heard() == ["create", "result 7", "end"]

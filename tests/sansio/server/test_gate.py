@@ -14,7 +14,7 @@ from tests.sansio.server.conversation import DRAFT
 S1 = StreamId("s1")
 FIRST, SECOND, THIRD = (KeyCancelled(Digest(name)) for name in (b"1", b"2", b"3"))
 ENTRIES = EntriesDurable(S1, 1)
-REPLY = ReplyAllowed(ConnectionId(0), b"{}")
+REPLY = ReplyAllowed(ConnectionId(0), b"{}", 1)
 START = StartCall(S1, Request(7, "tools/call", {"name": "work"}), DRAFT, resumable=True)
 ANSWERED = AskAnswered(S1, "q1", Response("q1", {"text": "yes"}))
 
@@ -66,7 +66,7 @@ def test_one_batch_is_outstanding_and_the_next_takes_all_that_came_meanwhile() -
     gate.record(SECOND)
     gate.record(THIRD)
     assert gate.next_batch() is None
-    assert gate.outstanding == 1
+    assert [gate.awaits(number) for number in (0, 1, 2)] == [False, True, False]
     assert gate.written() == []
     assert gate.next_batch() == WriteLog(2, (SECOND, THIRD))
 
@@ -83,6 +83,22 @@ def test_things_that_wait_come_out_in_order_and_with_their_own_batch() -> None:
     assert gate.written() == [START]
     gate.next_batch()
     assert gate.written() == [ENTRIES, REPLY]
+
+
+@pytest.mark.rule("R9", "R13")
+def test_a_gate_that_has_failed_records_nothing_and_lets_nobody_wait() -> None:
+    gate = guarding()
+    gate.record(FIRST)
+    gate.admit(START)
+    gate.next_batch()
+    gate.record(SECOND)
+    gate.admit(REPLY)
+    assert gate.fail() == [START, REPLY]
+    assert gate.awaits(1)
+    assert gate.written() == []
+    gate.record(THIRD)
+    assert gate.admit(REPLY)
+    assert gate.next_batch() is None
 
 
 def test_a_fork_waits_for_itself() -> None:
