@@ -69,6 +69,6 @@ class Keys:
     def snapshot(self, now: float) -> tuple[object, ...]:
         """Return a hashable value, equal for keys that will be answered alike."""
         return (
-            tuple((digest, entry.stream_id, entry.reason) for digest, entry in self._entries.items()),
+            tuple((digest, *attrs.astuple(entry)) for digest, entry in self._entries.items()),
             tuple(when - now for when, _ in self._arrivals),
         )

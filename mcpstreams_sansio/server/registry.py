@@ -107,7 +107,7 @@ class Registry:
     total_bytes: int = 0
     """Bytes of all logs together."""
     make_room_at: int = 0
-    """`total_bytes` at which room is looked for again; 0 before the first time."""
+    """`total_bytes` up to which room is not looked for again; 0 while there is room."""
     refusing: Reason | None = None
     """Why no new call is taken: the server drains, or its log has failed."""
     now: float = float("-inf")
@@ -274,11 +274,18 @@ class Registry:
         """Return a hashable value, equal for registries that will behave alike; times are relative to `now`."""
         return (
             tuple(stream.snapshot(now) for stream in self.streams.values()),
-            tuple(path.snapshot() for path in self.connections.values()),
+            tuple((path.snapshot(), self._silent_for(path, now)) for path in self.connections.values()),
             tuple(sorted(self.resumes.items(), key=repr)),
             self.gate.snapshot(),
             self.keys.snapshot(now),
             tuple(sorted(self.wrong_tokens.items())),
             self.deadlines.snapshot(now),
+            self.make_room_at,
             self.refusing,
         )
+
+    def _silent_for(self, path: Connection, now: float) -> float | None:
+        """Return what a keep-alive will look at, if one is due some time."""
+        if self.config.keepalive is None or (ConnectionTimer.KEEPALIVE, path.connection_id) not in self.deadlines:
+            return None
+        return min(now - path.last_write, self.config.keepalive)

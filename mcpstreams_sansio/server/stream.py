@@ -217,6 +217,8 @@ class Stream:
         attachment = self.attachment
         return (
             self.stream_id,
+            self.policy,
+            self.tags,
             self.state,
             self.handler,
             self.scope,
