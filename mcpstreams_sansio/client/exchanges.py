@@ -137,7 +137,7 @@ def _end(ledger: Ledger, path: ConnectionId, *, arrived: bool) -> Call | None:
     elif exchange is not None and exchange.role is Role.ACKS:
         (acknowledging.accepted if arrived else acknowledging.lost)(ledger)
     elif exchange is not None and arrived:
-        questions.accepted(ledger, exchange)
+        questions.accepted(ledger, path, exchange)
     elif exchange is not None:
         questions.lost(ledger, path, exchange)
     return call

@@ -30,15 +30,19 @@ def receive(ledger: Ledger, call: Call, request: Request, event_id: str | None) 
 
 
 def repeat(ledger: Ledger, call: Call, request: Request, position: int) -> None:
-    """A question comes again: answered, it gets the same answer; open, nothing; unknown, it is handed over (Q4e)."""
+    """A question comes again: answered, it gets the same answer; open, nothing; unknown, it is handed over (Q4e).
+
+    An answer under way on the connection that repeats the question will be heard behind it. One on an exchange of its
+    own may have come before the server knew that it counts there, so it goes again.
+    """
     match call.asks.get(request.id):
         case None if _make_room(ledger, call):
             _hand_over(ledger, call, request, position)
             return
         case None:
             _refuse(ledger, request.id)
-        case Outstanding(path=None) as ask:
-            _send_answer(ledger, call, request.id, ask)
+        case Outstanding(answer=again, path=path) if path is None or path != ledger.shared:
+            _send_answer(ledger, call, request.id, Outstanding(again))
         case Accepted(answer=again):
             _send_answer(ledger, call, request.id, Outstanding(again))
         case _:
@@ -94,16 +98,16 @@ def send_waiting(ledger: Ledger, call: Call) -> None:
         _send_answer(ledger, call, ask_id, ask)
 
 
-def accepted(ledger: Ledger, exchange: Exchange) -> None:
+def accepted(ledger: Ledger, path: ConnectionId, exchange: Exchange) -> None:
     """The server took an answer, or will never want it."""
-    call, ask_id, ask = _asked(ledger, exchange)
+    call, ask_id, ask = _carried(ledger, path, exchange)
     if call is not None and ask_id is not None and ask is not None:
         call.asks.set(ask_id, Accepted(ask.answer))
 
 
 def lost(ledger: Ledger, path: ConnectionId, exchange: Exchange) -> None:
     """The exchange with an answer broke: it goes again after a pause, since the server may wait for it in vain."""
-    call, ask_id, ask = _asked(ledger, exchange)
+    call, ask_id, ask = _carried(ledger, path, exchange)
     if call is None or ask_id is None or ask is None:
         return
     call.asks.lose_path(path)
@@ -113,11 +117,13 @@ def lost(ledger: Ledger, path: ConnectionId, exchange: Exchange) -> None:
         call.asks.set(ask_id, Accepted(ask.answer))
 
 
-def _asked(ledger: Ledger, exchange: Exchange) -> tuple[Call | None, RequestId | None, Outstanding | None]:
-    """Return what an answer on an exchange is about, as far as anybody still remembers it."""
+def _carried(
+    ledger: Ledger, path: ConnectionId, exchange: Exchange
+) -> tuple[Call | None, RequestId | None, Outstanding | None]:
+    """Return what an exchange with an answer is about, as far as that answer is not under way elsewhere by now."""
     call = None if exchange.call_id is None else ledger.calls.get(exchange.call_id)
     ask = None if call is None or exchange.ask_id is None else call.asks.get(exchange.ask_id)
-    return call, exchange.ask_id, ask if isinstance(ask, Outstanding) else None
+    return call, exchange.ask_id, ask if isinstance(ask, Outstanding) and ask.path == path else None
 
 
 def _hand_over(ledger: Ledger, call: Call, request: Request, position: int) -> None:

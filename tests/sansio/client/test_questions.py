@@ -125,6 +125,30 @@ def test_over_http_a_lost_answer_goes_again_though_the_call_is_delivered() -> No
     assert talk.wait(60.0) == []
 
 
+@pytest.mark.rule("R24")
+def test_an_answer_that_came_before_the_resume_that_makes_it_count_goes_again() -> None:
+    talk = asked(http=True)
+    talk.link_down()
+    talk.answer("q1")
+    talk.cut(1)
+    assert talk.link_up() == ["c2 <- result q1"]
+    assert talk.wait(1.0) == ["1: tries resume", "c3 <- resume s1 after 2 #2"]
+    talk.accepts(3)
+    assert talk.asks(2, path=3) == ["c4 <- result q1", "1: drops @2"], "the server did not know it on this session"
+    assert talk.accepts(2) == [], "what the first copy met says nothing about the second"
+    talk.cut(4)
+    assert talk.wait(1.0) == ["c5 <- result q1"]
+
+
+def test_a_lost_copy_of_an_answer_that_went_again_is_not_missed() -> None:
+    talk = asked(http=True)
+    talk.answer("q1")
+    assert talk.asks(2, path=1) == ["c3 <- result q1", "1: drops @2"]
+    talk.cut(2)
+    talk.accepts(3)
+    assert talk.wait(60.0) == []
+
+
 def test_a_question_that_comes_again_need_not_wait_for_the_pause_of_its_answer() -> None:
     talk = asked(http=True)
     talk.answer("q1")
