@@ -86,9 +86,11 @@ class HashClient:
                     total.add(word)
                 self._display.show(stream, number)
             try:
-                self.tally.matching += _digest(await call.result()) == total.value()
+                result = await call.result()
             except NoResultError as error:
                 self.tally.failures.append(f"stream {stream + 1}: {type(error).__name__}: {error}")
+            else:
+                self.tally.matching += _digest(result) == total.value()
             self.tally.finished += 1
 
 
