@@ -172,6 +172,9 @@ class Driver(Generic[InputT, EffectT]):
         machine: Owned from now on: nobody else may call it.
     """
 
+    nursery: trio.Nursery
+    """Where every task of the driver and its owner lives; there is one while the block runs."""
+
     def __init__(self, machine: Machine[InputT | ConnectionInput, EffectT]) -> None:
         self._machine = machine
         self._routes: dict[type, Callable[[object], None]] = {}
@@ -280,7 +283,6 @@ class Driver(Generic[InputT, EffectT]):
 
     async def __aenter__(self) -> Self:
         self.nursery = await self._block.enter_async_context(trio.open_nursery())
-        """Where every task of the driver and its owner lives."""
         self.start_soon(self._keep_time)
         return self
 

@@ -7,6 +7,7 @@ exists that a machine could answer.
 
 from __future__ import annotations
 
+import contextlib
 import email.utils
 import http
 from collections.abc import Iterable
@@ -97,7 +98,7 @@ class H11Connection:
             status = error.error_status_hint
         except trio.TooSlowError:
             status = http.HTTPStatus.REQUEST_TIMEOUT
-        await self._refuse(status)
+        await self.refuse(status)
         raise PeerGoneError
 
     async def _read_head(self) -> h11.Request:
@@ -192,9 +193,9 @@ class H11Connection:
         except STREAM_FAILURES:
             raise PeerGoneError from None
 
-    async def _refuse(self, status: int) -> None:
-        """Answer what is no request, if it can be answered still."""
+    async def refuse(self, status: int) -> None:
+        """Answer with a bare status what no machine will answer, if it can be answered still."""
         if self._h11.our_state in {h11.IDLE, h11.SEND_RESPONSE}:
             self.begin_response(status, ())
-            with trio.move_on_after(REFUSAL_SECONDS):
+            with trio.move_on_after(REFUSAL_SECONDS), contextlib.suppress(PeerGoneError):
                 await self.end_response()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
+from http import HTTPStatus
 from typing import TypeAlias, assert_never
 
 import trio
@@ -24,6 +26,8 @@ Authenticate: TypeAlias = Callable[[HTTPRequest], Principal | None]
 
 WrapStream: TypeAlias = Callable[[trio.SocketStream], trio.abc.Stream]
 """Makes of an accepted socket what HTTP is spoken on: `functools.partial(trio.SSLStream, ssl_context=..., ...)`."""
+
+_logger = logging.getLogger("trio_bindings")
 
 
 async def serve_http(
@@ -87,15 +91,10 @@ async def serve_http_stream(
 
 async def _serve_next(server: RunningServer, http: H11Connection, authenticate: Authenticate | None) -> bool:
     """Serve one exchange, and say whether the stream can carry another."""
-    try:
-        with server.until_drained():
-            await http.wait_for_request()
-        if server.is_draining:
-            return False
-        request = await http.read_request()
-    except PeerGoneError:
+    received = await _next_request(server, http, authenticate)
+    if received is None:
         return False
-    principal = None if authenticate is None else authenticate(request)
+    request, principal = received
     exchange = server.driver.add_connection(server.driver.new_connection_id())
     with server.driver.carry(exchange):
         server.driver.submit(RequestReceived(exchange.connection_id, request, fresh_entropy(), principal))
@@ -103,6 +102,26 @@ async def _serve_next(server: RunningServer, http: H11Connection, authenticate: 
             nursery.start_soon(_watch, http, nursery.cancel_scope)
             nursery.start_soon(_respond, exchange, http, nursery.cancel_scope)
     return http.begin_next()
+
+
+async def _next_request(
+    server: RunningServer, http: H11Connection, authenticate: Authenticate | None
+) -> tuple[HTTPRequest, Principal | None] | None:
+    """Return the next request and who made it, or None if there will be none on this stream."""
+    try:
+        with server.until_drained():
+            await http.wait_for_request()
+        if server.is_draining:
+            return None
+        request = await http.read_request()
+    except PeerGoneError:
+        return None
+    try:
+        return request, None if authenticate is None else authenticate(request)
+    except Exception as error:
+        _logger.error("a request could not be authenticated", exc_info=error)
+    await http.refuse(HTTPStatus.INTERNAL_SERVER_ERROR)
+    return None
 
 
 async def _watch(http: H11Connection, exchange: trio.CancelScope) -> None:

@@ -395,6 +395,22 @@ async def test_the_application_says_who_made_a_request() -> None:
         assert (await Exchange(other).begins()).status == 404, "another principal's session does not exist"
 
 
+async def test_a_fault_while_authenticating_is_the_requests_alone(caplog: pytest.LogCaptureFixture) -> None:
+    def authenticate(request: HTTPRequest) -> Principal | None:
+        if find_header(request.headers, b"x-user") is not None:
+            raise ZeroDivisionError("a fault of the application")
+        return None
+
+    async with serving(echo, authenticate=authenticate) as (_, peer):
+        stream = await peer.connects()
+        await stream.send_all(peer.request("DELETE", x_user="eve"))
+        assert (await Exchange(stream).begins()).status == 500
+        with trio.fail_after(5):
+            assert await stream.receive_some() == b""
+        await peer.initializes(STOCK)
+    assert "a fault of the application" in caplog.text
+
+
 async def test_a_drained_server_ends_its_exchanges_and_returns() -> None:
     handler = Waiting()
     with trio.fail_after(5):
