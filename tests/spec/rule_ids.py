@@ -173,31 +173,9 @@ LEFT_FOR_LATER: dict[str, str] = {}
 
 NOT_YET: frozenset[str] = frozenset(
     {
-        "P4",
-        "P14",
-        "P17",
-        "P19",
-        "P20",
-        "P29",
-        "P32",
-        "P33",
-        "P40",
-        "Q4d",
         "Q4g",
-        "Q5d",
-        "Q5f",
-        "Q5h",
-        "Q6a",
-        "Q6e",
         "Q6f",
-        "Q7b",
-        "Q7d",
-        "Q7e",
-        "Q8a",
-        "Q8c",
-        "Q8d",
         "Q8f",
-        "Q11d",
         "R19",
     }
 )
