@@ -70,6 +70,8 @@ class StreamsConfig:
     """Client instances whose attempt numbers a stream remembers (rule R14)."""
     max_keys: int = attrs.field(default=100_000, validator=_at_least_one)
     """Remembered call keys. None is ever forgotten early: above it new keyed calls are refused (rule R21.4)."""
+    max_keys_per_principal: int = attrs.field(default=20_000, validator=_at_least_one)
+    """The same for each principal, or for each scope where there is no principal (rule R25)."""
     max_write_bytes: int = attrs.field(default=64 * 2**10, validator=_at_least_one)
     """Size at which a `Write` takes no further message; one message may exceed it (rule R11)."""
     max_reply_bytes: int = attrs.field(default=1 * 2**20, validator=_at_least_one)

@@ -9,6 +9,7 @@ from typing import Self, final
 import attrs
 
 from mcpstreams_sansio.ids import Digest, Principal, Secret, StreamId
+from mcpstreams_sansio.server.stream import Owner
 from mcpstreams_sansio.wire.refusals import Reason
 
 
@@ -23,6 +24,8 @@ def key_digest(key: Secret, principal: Principal | None) -> Digest:
 class KeyEntry:
     """What a key stands for."""
 
+    owner: Owner
+    """Whose quota it counts against."""
     stream_id: StreamId | None
     """The stream of its call; None if the call was cancelled before it arrived (rule R21.6)."""
     call_digest: Digest | None = attrs.field(repr=False)
@@ -39,19 +42,32 @@ class Keys:
     _entries: dict[Digest, KeyEntry] = attrs.field(factory=dict)
     _arrivals: deque[tuple[float, Digest]] = attrs.field(factory=deque)
     """When each entry is forgotten: in order, since all live equally long."""
+    _counts: dict[Owner, int] = attrs.field(factory=dict)
 
     def __len__(self) -> int:
         return len(self._entries)
 
     def find(self, digest: Digest, now: float) -> KeyEntry | None:
         """Return what a key stands for, or None if it is unknown (or forgotten by now)."""
-        while self._arrivals and self._arrivals[0][0] <= now:
-            del self._entries[self._arrivals.popleft()[1]]
+        self._forget(now)
         return self._entries.get(digest)
+
+    def count(self, owner: Owner, now: float) -> int:
+        """Return how many keys of somebody are remembered."""
+        self._forget(now)
+        return self._counts.get(owner, 0)
+
+    def _forget(self, now: float) -> None:
+        while self._arrivals and self._arrivals[0][0] <= now:
+            owner = self._entries.pop(self._arrivals.popleft()[1]).owner
+            self._counts[owner] -= 1
+            if not self._counts[owner]:
+                del self._counts[owner]
 
     def add(self, digest: Digest, entry: KeyEntry, until: float) -> None:
         """Remember a key that is unknown so far."""
         self._entries[digest] = entry
+        self._counts[entry.owner] = self._counts.get(entry.owner, 0) + 1
         self._arrivals.append((until, digest))
 
     def close(self, digest: Digest, reason: Reason) -> None:
@@ -63,7 +79,9 @@ class Keys:
     def fork(self) -> Self:
         """Return an independent copy."""
         return type(self)(
-            {digest: attrs.evolve(entry) for digest, entry in self._entries.items()}, self._arrivals.copy()
+            {digest: attrs.evolve(entry) for digest, entry in self._entries.items()},
+            self._arrivals.copy(),
+            self._counts.copy(),
         )
 
     def snapshot(self, now: float) -> tuple[object, ...]:

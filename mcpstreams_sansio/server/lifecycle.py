@@ -8,7 +8,7 @@ from mcpstreams_sansio.connections import Framing
 from mcpstreams_sansio.ids import Digest, Secret
 from mcpstreams_sansio.server import attachments, production, room
 from mcpstreams_sansio.server.attachments import Ending
-from mcpstreams_sansio.server.effects import CancelCall, CancelReason, SendMore, StartCall, StreamGone
+from mcpstreams_sansio.server.effects import CancelReason, SendMore, StartCall, StreamGone
 from mcpstreams_sansio.server.gate import CreateDurable
 from mcpstreams_sansio.server.inputs import BodyPolicy, CallReceived, OpenStream, StreamKind
 from mcpstreams_sansio.server.keys import KeyEntry
@@ -68,7 +68,9 @@ def open_stream(
     if call.attempt is not None:
         stream.note_attempt(call.attempt.instance, call.attempt.number, config.max_instances)
     if key_digest is not None:
-        registry.keys.add(key_digest, KeyEntry(stream.stream_id, call.digest), registry.now + config.key_ttl)
+        registry.keys.add(
+            key_digest, KeyEntry(stream.owner, stream.stream_id, call.digest), registry.now + config.key_ttl
+        )
     registry.gate.record(
         StreamOpened(
             stream.stream_id,
@@ -134,6 +136,7 @@ def start(registry: Registry, started: StartCall) -> None:
     stream.handler = Handler.RUNNING
     if stream.attachment is not None:
         attachments.decide(registry, registry.connections[stream.attachment.connection_id])
+    registry.working.add(started.stream_id)
     registry.effects.append(started)
 
 
@@ -287,7 +290,7 @@ def close(registry: Registry, stream: Stream, reason: Reason, stop: CancelReason
         _say_goodbye(registry, stream)
     production.close_asks(registry, stream)
     if stream.handler in (Handler.RUNNING, Handler.HELD) and stop is not None:
-        registry.effects.append(CancelCall(stream.stream_id, stop))
+        registry.stop_work(stream.stream_id, stop)
     elif stream.handler is Handler.HELD:
         registry.effects.append(SendMore(stream.stream_id))
     stream.handler = Handler.DONE

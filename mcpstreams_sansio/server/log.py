@@ -12,11 +12,14 @@ from __future__ import annotations
 
 import itertools
 from collections import deque
-from typing import Self, final
+from typing import Final, Self, final
 
 import attrs
 
 from mcpstreams_sansio.server.records import EntryKind
+
+_ALL: Final = 2**63
+"""Above every position."""
 
 
 @final
@@ -129,26 +132,27 @@ class StreamLog:
         """Drop what is confirmed up to a position."""
         self._drop_oldest(min(through, self.confirmed), 0)
 
-    def drop_aged(self, window: float, now: float) -> None:
-        """Drop what was confirmed `window` seconds ago or earlier (rule R5)."""
+    def drop_aged(self, window: float, now: float, delivered: int = _ALL) -> None:
+        """Drop what was confirmed `window` seconds ago or earlier (rule R5), up to what is delivered."""
         through = 0
         # The sum, as `room.drop_aged` makes it for the deadline: a difference may be less than the window by rounding.
         while self._confirmations and self._confirmations[0][0] + window <= now:
             through = self._confirmations.popleft()[1]
-        self.drop_confirmed(through)
+        self.drop_confirmed(min(through, delivered))
 
     def first_confirmation(self) -> float | None:
         """Return since when the oldest of the confirmed entries has been confirmed."""
         return self._confirmations[0][0] if self._confirmations else None
 
-    def drop_sent(self, size: int, least: int = 0) -> None:
+    def drop_sent(self, size: int, least: int = 0, delivered: int = _ALL) -> None:
         """Drop the oldest sent notifications until the log is no larger than `size`, or none is left.
 
         Args:
             size: Bytes to get to.
             least: Bytes that are kept in any case (rule R7).
+            delivered: Where the connection is that delivers them; what is above is kept for it.
         """
-        self._drop_oldest(self.sent, size, least)
+        self._drop_oldest(min(self.sent, delivered), size, least)
 
     def forget_sent(self) -> None:
         """Drop everything that was sent: nobody can ask for it again (rule R2)."""

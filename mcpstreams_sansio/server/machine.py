@@ -240,11 +240,18 @@ class Server:
         return ConnectionOpened(event.connection_id, event.framing, scope, event.principal)
 
     def _apply(self, inputs: Sequence[FrontInput | StreamsInput], now: float, effects: list[ServerEffect]) -> None:
+        pending: list[StreamsInput] = []
         for event in inputs:
             if isinstance(event, NotificationReceived):
+                self._apply_to_streams(pending, now, effects)
+                pending = []
                 effects.append(event)
             else:
-                effects += [self._translate(effect, now) for effect in self._streams.handle(event, now)]
+                pending.append(event)
+        self._apply_to_streams(pending, now, effects)
+
+    def _apply_to_streams(self, inputs: list[StreamsInput], now: float, effects: list[ServerEffect]) -> None:
+        effects += [self._translate(effect, now) for effect in self._streams.handle_all(inputs, now)]
 
     def _translate(self, effect: StreamsEffect, now: float) -> ServerEffect:
         """Return what an effect of the streams is to the driver; take notice of connections that end."""

@@ -72,8 +72,10 @@ def reply(registry: Registry, event: Reply) -> None:
 
 
 def accept(registry: Registry, event: Accept) -> None:
-    """Answer an exchange whose message has no answer (rule H9)."""
-    allow_reply(registry, ReplyAllowed(event.connection_id, None, None))
+    """Answer an exchange whose message has no answer, once what it led to is durable (rules H9, R9)."""
+    path = registry.connections.get(event.connection_id)
+    if path is not None:
+        reply_when_durable(registry, path, None)
 
 
 def refuse(

@@ -9,7 +9,6 @@ from mcpstreams_sansio.server import attachments, room
 from mcpstreams_sansio.server.effects import (
     AskFailed,
     AskFailure,
-    CancelCall,
     CancelReason,
     HoldMessages,
     Refused,
@@ -84,6 +83,7 @@ def close_asks(registry: Registry, stream: Stream) -> None:
 
 def respond(registry: Registry, event: Respond) -> None:
     """Log the response and, right behind it, `end` (rules P35, P36, Q3d)."""
+    registry.working.discard(event.stream_id)
     stream = _open(registry, event.stream_id, StreamSignal.RESPONSE)
     if stream is not None:
         _complete(registry, stream, event.outcome)
@@ -180,7 +180,7 @@ def fail(registry: Registry, stream: Stream, reason: Reason, stop: CancelReason)
         stop: What the application is told, if it is still at it.
     """
     if stream.handler in (Handler.RUNNING, Handler.HELD):
-        registry.effects.append(CancelCall(stream.stream_id, stop))
+        registry.stop_work(stream.stream_id, stop)
     if not stream.complete:
         stream.step(StreamSignal.RESPONSE)
     stream.reason = reason

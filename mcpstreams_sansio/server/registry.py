@@ -15,7 +15,7 @@ import attrs
 from mcpstreams_sansio.deadlines import Deadlines
 from mcpstreams_sansio.ids import ConnectionId, Principal, RequestId, Secret, StreamId, same_digest
 from mcpstreams_sansio.server.config import StreamsConfig
-from mcpstreams_sansio.server.effects import StreamsEffect
+from mcpstreams_sansio.server.effects import CancelCall, CancelReason, StreamsEffect
 from mcpstreams_sansio.server.gate import Gate, GateState
 from mcpstreams_sansio.server.inputs import Scope
 from mcpstreams_sansio.server.keys import Keys
@@ -102,6 +102,9 @@ class Registry:
     keys: Keys = attrs.field(factory=Keys)
     wrong_tokens: dict[Scope, int] = attrs.field(factory=dict)
     deadlines: Deadlines[Timer] = attrs.field(factory=Deadlines)
+    working: set[StreamId] = attrs.field(factory=set)
+    """Calls that the application works on: it has neither answered them nor been told to stop. Some outlive their
+    stream (rules D5, R27)."""
     alive: int = 0
     """Streams that are not gone."""
     total_bytes: int = 0
@@ -183,6 +186,11 @@ class Registry:
         del self.tombstones[stream_id]
         del self.streams[stream_id]
 
+    def stop_work(self, stream_id: StreamId, reason: CancelReason) -> None:
+        """Tell the application that nobody wants the answer to a call any more."""
+        self.working.discard(stream_id)
+        self.effects.append(CancelCall(stream_id, reason))
+
     def drop_ask(self, ask_id: str) -> None:
         """Expect no answer to a question any more."""
         del self.asks[ask_id]
@@ -260,6 +268,7 @@ class Registry:
             calls=self.calls.copy(),
             resumes=self.resumes.copy(),
             asks=self.asks.copy(),
+            working=self.working.copy(),
             bound={scope: members.copy() for scope, members in self.bound.items()},
             quotas=self.quotas.copy(),
             tombstones=self.tombstones.copy(),
@@ -277,6 +286,7 @@ class Registry:
             tuple((path.snapshot(), self._silent_for(path, now)) for path in self.connections.values()),
             tuple(sorted(self.resumes.items(), key=repr)),
             self.gate.snapshot(),
+            frozenset(self.working - self.streams.keys()),
             self.keys.snapshot(now),
             tuple(sorted(self.wrong_tokens.items())),
             self.deadlines.snapshot(now),

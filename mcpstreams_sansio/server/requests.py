@@ -77,9 +77,9 @@ def _admission(registry: Registry, path: Connection, event: CallReceived) -> tup
         return wanted, Reason.ID_IN_USE
     if registry.refusing is not None:
         return wanted, registry.refusing
-    if registry.alive >= registry.config.max_calls:
+    if max(registry.alive, len(registry.working)) >= registry.config.max_calls:
         return wanted, Reason.TOO_MANY_STREAMS
-    if event.key is not None and len(registry.keys) >= registry.config.max_keys:
+    if event.key is not None and not _has_room_for_key(registry, path):
         return wanted, Reason.TOO_MANY_KEYS
     if wanted is StreamKind.FLEETING or registry.has_room(owner_of(path.principal, path.scope)):
         return wanted, None
@@ -92,6 +92,10 @@ def _receive_again(registry: Registry, path: Connection, event: CallReceived, en
         paths.refuse(registry, path, request_id, Reason.KEY_CONFLICT)
         return
     stream = None if entry.stream_id is None else registry.streams.get(entry.stream_id)
+    if registry.in_use(path.scope, request_id, by_other_than=stream):
+        # Two answers under one id would come this way, and a cancellation would hit the wrong one.
+        paths.refuse(registry, path, request_id, Reason.ID_IN_USE)
+        return
     if stream is None or stream.state is StreamState.GONE:
         if stream is not None:
             stream.step(StreamSignal.ATTACH)
@@ -307,11 +311,19 @@ def _cancel_key(registry: Registry, path: Connection, key: Secret) -> None:
         stream = None if entry.stream_id is None else registry.streams.get(entry.stream_id)
         if stream is not None:
             lifecycle.cancel(registry, stream)
-    elif len(registry.keys) < registry.config.max_keys:
+    elif _has_room_for_key(registry, path):
         # The call itself may still be on its way: it must never start.
         until = registry.now + registry.config.key_ttl
-        registry.keys.add(digest, KeyEntry(None, None, Reason.CANCELLED), until)
+        owner = owner_of(path.principal, path.scope)
+        registry.keys.add(digest, KeyEntry(owner, None, None, Reason.CANCELLED), until)
         registry.gate.record(KeyCancelled(digest))
+
+
+def _has_room_for_key(registry: Registry, path: Connection) -> bool:
+    """Return whether one more key may be remembered, in all and for this peer (rules R21.4, R25)."""
+    config = registry.config
+    known = registry.keys.count(owner_of(path.principal, path.scope), registry.now)
+    return len(registry.keys) < config.max_keys and known < config.max_keys_per_principal
 
 
 def _authorised(

@@ -14,7 +14,7 @@ every stream, then costs a bounded amount for each byte."""
 def drop_aged(registry: Registry, stream: Stream) -> None:
     """Drop what left its redelivery window; wake up again for the rest (rule R5)."""
     before = stream.log.size
-    stream.log.drop_aged(registry.config.redelivery_window, registry.now)
+    stream.log.drop_aged(registry.config.redelivery_window, registry.now, stream.delivered)
     registry.total_bytes += stream.log.size - before
     oldest = stream.log.first_confirmation()
     if oldest is not None:
@@ -24,7 +24,7 @@ def drop_aged(registry: Registry, stream: Stream) -> None:
 def drop_confirmed(registry: Registry, stream: Stream) -> None:
     """Drop everything that a stream's client has."""
     before = stream.log.size
-    stream.log.drop_confirmed(stream.log.confirmed)
+    stream.log.drop_confirmed(min(stream.log.confirmed, stream.delivered))
     registry.total_bytes += stream.log.size - before
 
 
@@ -54,6 +54,8 @@ def fits(registry: Registry, stream: Stream, size: int) -> bool:
 def shrink(registry: Registry, stream: Stream, size: int, least: int = 0) -> None:
     """Drop the oldest of a stream's confirmed entries and sent notifications until it is no larger than `size`.
 
+    What the attached connection was not given yet stays, although it may have been sent on another one before.
+
     Args:
         registry: Where it is counted.
         stream: The stream.
@@ -61,7 +63,7 @@ def shrink(registry: Registry, stream: Stream, size: int, least: int = 0) -> Non
         least: Bytes that are kept in any case.
     """
     before = stream.log.size
-    stream.log.drop_sent(size, least)
+    stream.log.drop_sent(size, least, stream.delivered)
     registry.total_bytes += stream.log.size - before
 
 

@@ -172,6 +172,11 @@ class Stream:
         position = self.log.sent if self.attachment is None else self.attachment.position
         return not self.complete or position < self._response
 
+    @property
+    def delivered(self) -> int:
+        """The position up to which its connection was given everything; of one without, nothing is being given."""
+        return self.log.produced if self.attachment is None else self.attachment.position
+
     def has_pending_request(self) -> bool:
         """Poll's `hasRequest`: a question nobody has answered (rule Q8c)."""
         return bool(self.asks)

@@ -7,7 +7,7 @@ The rooms beside this one do the work: `requests` (what a peer wants), `producti
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final, Never, final
 
 from mcpstreams_sansio.connections import ConnectionLost, DeadlineReached, EndOfFile, Written
@@ -90,6 +90,34 @@ class ServerStreams:
         Raises:
             LocalProtocolError: The input is wrong whatever the time. Nothing has changed, deadlines included (R13).
         """
+        return self.handle_all([event], now)
+
+    def handle_all(self, events: Sequence[StreamsInput], now: float) -> list[StreamsEffect]:
+        """Apply several inputs that came at once: streams that they attach to one connection share its next write.
+
+        Args:
+            events: In order. An input that is wrong is refused like in `handle`; those before it have been applied.
+            now: As for `handle`.
+
+        Returns:
+            What is to be done, in order.
+
+        Raises:
+            LocalProtocolError: An input is wrong whatever the time. Nothing of it has been applied (rule R13).
+        """
+        registry = self._registry
+        for event in events:
+            self._apply(event, now)
+        for stream in room.make(registry):
+            lifecycle.evict(registry, stream)
+        delivery.flush(registry)
+        batch = registry.gate.next_batch()
+        effects, registry.effects = registry.effects, []
+        if batch is not None:
+            effects.append(batch)
+        return effects
+
+    def _apply(self, event: StreamsInput, now: float) -> None:
         registry = self._registry
         if not now >= registry.now:  # so that what is no number is refused too
             raise LocalProtocolError("time must not go back")
@@ -98,14 +126,7 @@ class ServerStreams:
         clock.run(registry)
         registry.prepared = prepared
         _APPLY[type(event)](registry, event)  # type: ignore[arg-type]  # a test pairs each type with its function
-        for stream in room.make(registry):
-            lifecycle.evict(registry, stream)
-        delivery.flush(registry)
-        batch = registry.gate.next_batch()
-        effects, registry.effects, registry.prepared = registry.effects, [], None
-        if batch is not None:
-            effects.append(batch)
-        return effects
+        registry.prepared = None
 
     def next_deadline(self) -> float | None:
         """Return when `DeadlineReached` is due, on the clock of `now`; None if nothing waits for time."""

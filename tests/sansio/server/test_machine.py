@@ -27,6 +27,8 @@ from mcpstreams_sansio.server.inputs import Drain, LogFailed, LogWritten, Respon
 from mcpstreams_sansio.server.machine import PeerConnected, Server, ServerConfig, ServerInput
 from mcpstreams_sansio.wire.jsonrpc import JSONObject, Notification, Request, Response
 from mcpstreams_sansio.wire.refusals import Reason
+from mcpstreams_sansio.wire.streams import StreamRef, read_create, resume_request
+from mcpstreams_sansio.wire.tags import read_tag
 from tests.sansio.serving import IDENTITY, MARKED, STREAMS, Seen, Serving, initialize, serving
 
 CALL = Request(1, "tools/call", {"name": "work"})
@@ -315,3 +317,24 @@ def test_a_stranger_that_leaves_by_itself_is_not_waited_for() -> None:
     stranger = one.connect()
     one.submit(ConnectionLost(stranger.connection_id))
     assert one.server.next_deadline() is None
+
+
+# ------------------------------------------------------------------------------------------------------------ fairness
+
+
+@pytest.mark.rule("R11")
+def test_streams_that_are_resumed_by_one_chunk_share_the_first_write() -> None:
+    one = serving(streams=StreamsConfig(max_write_bytes=2_000))
+    lost = one.greet(MARKED)
+    one.send(lost, *(Request(number, "tools/call", {"name": "work"}) for number in (1, 2)))
+    creates = [read_create(message.params) for message in lost.take() if isinstance(message, Notification)]
+    one.submit(ConnectionLost(lost.connection_id))
+    for create in creates:
+        for _ in range(8):
+            one.submit(SendMessage(create.stream_id, Notification("notifications/message", {"pad": "x" * 400})))
+    back = one.greet(MARKED)
+    back.slow = True
+    references = [StreamRef(create.stream_id, create.resume_token) for create in creates]
+    one.send(back, *(resume_request(f"r{number}", reference) for number, reference in enumerate(references)))
+    tags = [read_tag(message) for message in back.take()]
+    assert {tag.stream_id for tag in tags if tag is not None} == {create.stream_id for create in creates}

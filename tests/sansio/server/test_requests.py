@@ -6,7 +6,10 @@ import pytest
 
 from mcpstreams_sansio.ids import RequestId, Secret
 from mcpstreams_sansio.server.config import StreamsConfig
-from tests.sansio.server.conversation import KEY, MARKER, Conversation
+from mcpstreams_sansio.server.effects import BodyKind
+from mcpstreams_sansio.server.table import StreamState
+from mcpstreams_sansio.wire.revisions import AfterLoss
+from tests.sansio.server.conversation import KEY, MARKER, STOCK, Conversation
 
 # ---------------------------------------------------------------------------------------------------- ids that clash
 
@@ -135,3 +138,62 @@ def test_a_call_that_is_sent_again_too_late_gets_no_token() -> None:
     line.call(peer=MARKER, key=KEY, attempt="a.1", stream="s2", token=Secret("stale"))
     assert line.heard() == ["create", "progress 1", "error 7 superseded"]
     assert line.poll(token=Secret("stale")) == "error stream_not_found"
+
+
+# ------------------------------------------------------------------------------------------------- who else is served
+
+
+@pytest.mark.rule("Q3c", "R21")
+def test_a_call_that_is_sent_again_is_refused_where_its_id_names_another_one() -> None:
+    talk = Conversation()
+    lost = talk.connect()
+    lost.call(7, "s1", peer=MARKER, key=KEY, attempt="i.1")
+    lost.lose()
+    line = talk.connect()
+    line.call(7, "s2")
+    line.call(7, "s3", peer=MARKER, key=KEY, attempt="i.2")
+    assert line.heard() == ["create", "error 7 id_in_use"]
+    talk.respond("s2")
+    line.call(7, "s4", peer=MARKER, key=KEY, attempt="i.3")
+    talk.respond("s1")
+    assert line.heard() == ["result 7", "end", "create", "result 7", "end"]
+
+
+@pytest.mark.rule("R21", "R25")
+def test_nobody_fills_the_keys_of_others() -> None:
+    talk = Conversation(StreamsConfig(max_keys_per_principal=2))
+    greedy, modest = talk.connect(principal="greedy"), talk.connect(principal="modest")
+    for number in range(5):
+        greedy.cancelled(key=f"{KEY}{number}")
+    greedy.call(7, "s1", peer=MARKER, key=KEY, attempt="i.1")
+    modest.call(7, "s2", peer=MARKER, key=KEY, attempt="j.1")
+    assert greedy.heard() == ["error 7 too_many_keys"]
+    assert modest.heard() == ["create"]
+    talk.wait(talk.config.key_ttl)
+    greedy.call(8, "s3", peer=MARKER, key=KEY, attempt="i.2")
+    assert greedy.heard() == ["create"]
+
+
+def test_work_that_outlives_its_connection_counts_until_it_answers() -> None:
+    talk = Conversation(StreamsConfig(max_calls=2))
+    for number in (1, 2):
+        gone = talk.connect()
+        gone.call(number, f"s{number}", peer=STOCK, after_loss=AfterLoss.RUN_ON)
+        gone.lose()
+    line = talk.connect()
+    line.call(3, "s3", peer=STOCK)
+    assert line.heard() == ["error 3 too_many_streams"]
+    talk.respond("s1")
+    line.call(4, "s4", peer=STOCK)
+    assert talk.state("s4") is StreamState.LIVE
+
+
+@pytest.mark.rule("R9", "R21")
+def test_a_cancellation_is_accepted_once_it_is_durable() -> None:
+    talk = Conversation(StreamsConfig(durable=True), prompt_disk=False)
+    exchange = talk.exchange()
+    exchange.cancelled(key=KEY)
+    talk.accept(exchange)
+    assert exchange.body is None
+    talk.sync()
+    assert exchange.body is BodyKind.EMPTY

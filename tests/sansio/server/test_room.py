@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import attrs
 import pytest
 
 from mcpstreams_sansio.ids import StreamId
@@ -240,3 +241,45 @@ def test_calls_have_a_limit_of_their_own() -> None:
     line.call(3, "s3", peer=STOCK)
     talk.respond("s3")
     assert line.heard() == ["result 0", "result 3"]
+
+
+# ------------------------------------------------------------------------------------- what a replay has still to give
+
+
+@pytest.mark.rule("R10", "P13", "P16")
+@pytest.mark.parametrize("complete", [True, False])
+def test_nothing_that_the_connection_was_not_given_yet_makes_room(complete: bool) -> None:
+    talk = Conversation(attrs.evolve(ROOM, max_write_bytes=2_000))
+    lost = talk.connect()
+    lost.call(1, "s1", peer=MARKER)
+    talk.say(*range(10), size=900)
+    if complete:
+        talk.respond()
+    lost.lose()
+    back = talk.connect()
+    back.reads = False
+    back.resume(after=1, attempt="i.2")
+    other = talk.connect()
+    other.call(1, "s2", peer=MARKER)
+    chatter(talk, "s2", 20_000)
+    back.reads = True
+    back.take()
+    expected = [f"progress {number}" for number in range(10)]
+    assert [said for said in back.heard() if said.startswith("progress")] == expected
+
+
+@pytest.mark.rule("R5", "R10")
+def test_a_replay_from_below_what_is_confirmed_outlives_the_window() -> None:
+    talk = Conversation(StreamsConfig(max_write_bytes=2_000, redelivery_window=10.0))
+    first = talk.connect()
+    first.call(1, "s1", peer=MARKER)
+    talk.say(*range(10), size=900)
+    first.ack(11)
+    first.lose()
+    back = talk.connect()
+    back.reads = False
+    back.resume(after=1, attempt="i.2")
+    talk.wait(20.0)
+    back.reads = True
+    back.take()
+    assert [said for said in back.heard() if said.startswith("progress")] == [f"progress {n}" for n in range(10)]
