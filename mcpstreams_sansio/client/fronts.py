@@ -70,4 +70,4 @@ def traits_of(hello: ServerHello) -> ServerTraits:
     marker = hello.marker
     if marker is None:
         return ServerTraits()
-    return ServerTraits(True, marker.instance, marker.durable, marker.key_ttl)
+    return ServerTraits(True, marker.instance, marker.key_ttl)

@@ -49,7 +49,8 @@ def find_way(call: Call, server: ServerTraits, config: ClientConfig, now: float)
         return Way.CURSOR if call.positions.cursor else Doubt.CONNECTION_LOST
     if call.stream is not None:
         return Doubt.CONNECTION_LOST
-    if server.key_ttl is None or (server.instance != call.instance and not server.durable):
+    # A log that outlives a server keeps its instance; what another instance calls durable says nothing of this key.
+    if server.key_ttl is None or server.instance != call.instance:
         return Doubt.SERVER_CHANGED
     if now - call.first_sent > server.key_ttl - config.key_margin:
         return Doubt.KEY_TOO_OLD

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, assert_never
 
 import attrs
 
@@ -46,7 +46,7 @@ def connect(state: State, _: str) -> None:
     """A handshake is done, over a new multiplexed connection or for a new HTTP session."""
     state.scope = state.session = state.fresh_scope()
     marker = state.peers is Peers.MARKER
-    traits = ServerTraits(marker, INSTANCE, bool(state.left.durable), FAR) if marker else ServerTraits()
+    traits = ServerTraits(marker, INSTANCE, FAR) if marker else ServerTraits()
     if state.transport is Transport.HTTP:
         tell_client(state, LinkUp(None, traits))
         return
@@ -96,6 +96,8 @@ def deliver_down(state: State, name: str) -> None:
             _read_frame(state, wire.client_id, frame_of(before, item.data), len(item.data))
         case Close():
             _lose(state, wire, stragglers=True)
+        case unknown:
+            assert_never(unknown)
 
 
 def _read_head(state: State, wire: Wire, head: Head) -> None:

@@ -83,7 +83,7 @@ from tests.sansio.client.invariants import check_invariants
 INSTANCE: Final = "instance"
 ASK: Final = "sampling/createMessage"
 FAILURE: Final = 7
-MARKER: Final = ServerTraits(True, "server-1", False, 1_000.0)
+MARKER: Final = ServerTraits(True, "server-1", 1_000.0)
 DRAFT: Final = ServerTraits()
 CONFIG: Final = ClientConfig(instance=INSTANCE, retry_floor=1.0, retry_ceiling=8.0, retry_jitter=0.0)
 """Without jitter, so that every pause is a round number."""

@@ -30,7 +30,7 @@ from mcpstreams_sansio.wire.refusals import Reason
 from mcpstreams_sansio.wire.streams import ResumeInterval
 
 CONFIG = ClientConfig(instance="a-client", retry_floor=1.0, retry_ceiling=30.0, key_margin=60.0, patience=300.0)
-SERVER = ServerTraits(True, "server-1", False, 1_000.0)
+SERVER = ServerTraits(True, "server-1", 1_000.0)
 NOW = 100.0
 
 
@@ -89,7 +89,6 @@ def test_a_keyed_call_without_a_stream_is_sent_again_and_not_sought_by_a_cursor(
 def test_a_key_is_not_sent_to_a_server_that_can_not_know_it() -> None:
     other = attrs.evolve(SERVER, instance="server-2")
     assert find_way(call(), other, CONFIG, NOW) is Doubt.SERVER_CHANGED
-    assert find_way(call(), attrs.evolve(other, durable=True), CONFIG, NOW) is Way.RESEND
     assert find_way(call(), ServerTraits(), CONFIG, NOW) is Doubt.SERVER_CHANGED
 
 

@@ -125,17 +125,6 @@ def test_a_key_is_not_sent_to_another_memory_of_the_server() -> None:
     assert talk.wait(1.0) == ["1: ends with doubt: server changed @0"]
 
 
-@pytest.mark.rule("R21")
-def test_a_durable_server_knows_the_key_under_any_name() -> None:
-    talk = Conversation(server=attrs.evolve(MARKER, durable=True))
-    talk.link_up()
-    talk.call()
-    talk.link_down()
-    talk.server = attrs.evolve(MARKER, durable=True, instance="server-2")
-    talk.link_up()
-    assert talk.wait(1.0) == ["1: tries resend", "c2 <- call 1 key #2"]
-
-
 def test_what_was_certainly_not_taken_goes_out_as_if_for_the_first_time() -> None:
     talk = Conversation(http=True, server=DRAFT)
     talk.link_up()
@@ -280,6 +269,28 @@ def test_g7_a_path_that_lasted_was_worth_its_attempt_though_it_brought_nothing()
         assert talk.wait(2.0)[0] == "1: tries resume"
         talk.accepts(path + 1)
     assert talk.state() is CallState.FOLLOWING
+
+
+def test_g7_a_quiet_call_outlives_any_number_of_connections_that_lasted() -> None:
+    talk = Conversation(config=attrs.evolve(CONFIG, max_attempts=2, patience=30.0))
+    talk.link_up()
+    talk.call()
+    talk.creates()
+    for _ in range(50):
+        talk.wait(3_600.0)
+        talk.link_down()
+        talk.link_up()
+        assert talk.wait(1.0)[0] == "1: tries resume"
+    assert talk.state() is CallState.RECOVERING, "a quiet stream shows no sign on a shared connection"
+
+
+def test_h2_a_server_that_takes_exchanges_and_never_answers_is_left() -> None:
+    talk = Conversation(http=True)
+    talk.link_up()
+    talk.call()
+    talk.creates(path=1)
+    talk.cut(1)
+    assert talk.wait(2 * CONFIG.patience)[-1] == "1: ends with doubt: out of budget @1"
 
 
 def test_g6_a_pause_beyond_the_budget_is_an_error_now() -> None:
