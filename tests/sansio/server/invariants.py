@@ -61,6 +61,9 @@ def check_attachment(registry: Registry, stream: Stream) -> None:
     assert stream.stream_id in path.attached
     assert stream.scope == path.scope
     assert attachment.position <= stream.log.durable
+    # `create` goes once it is confirmed; everything else stays for whoever is being given it.
+    rest = range(max(attachment.position, 1) + 1, stream.log.produced + 1)
+    assert all(stream.log.entry(sequence) for sequence in rest), "no delivery has a hole (R10)"
     origin = attachment.origin
     if isinstance(origin, ByResume) and origin.request_id is not None:
         assert registry.resumes[path.scope, origin.request_id] == stream.stream_id
