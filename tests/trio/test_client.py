@@ -352,6 +352,16 @@ async def test_a_closed_session_takes_no_calls() -> None:
         await session.request("tools/list")
 
 
+async def test_nobody_waits_for_a_server_that_a_closed_session_never_met() -> None:
+    async def dial() -> trio.abc.Stream:
+        await trio.sleep_forever()
+
+    async with connect_stream(dial) as session:
+        pass
+    with pytest.raises(trio.ClosedResourceError):
+        await session.connected()
+
+
 # ------------------------------------------------------------------------------------------------------------ questions
 
 

@@ -64,6 +64,20 @@ def test_time_that_is_up_ends_it_with_a_report() -> None:
     assert figures["seconds"] < 5
 
 
+def test_an_interrupted_run_reports_how_far_it_came() -> None:
+    arguments = ["demo", "--messages", "6000", "--streams", "1", "--cuts", "0", "--json"]
+    process = subprocess.Popen([*COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    with process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stderr.readline().startswith("stream 1: ")
+        process.send_signal(signal.SIGINT)
+        figures = json.loads(process.stdout.read())
+        assert process.wait(timeout=10) == 1
+    assert figures["finished"] is False
+    assert figures["received"] > 0
+
+
 def test_cuts_are_spread_over_the_run_and_come_to_an_end() -> None:
     options = Options(transport="tcp", cuts=30, messages=2_000, streams=4, seed=1, timeout=1)
     assert 30 * options.down_bytes / 2 < 2_000 * 4 * 400
@@ -72,17 +86,10 @@ def test_cuts_are_spread_over_the_run_and_come_to_an_end() -> None:
 
 @pytest.mark.parametrize("transport", ["tcp", "http"])
 def test_serving_goes_on_until_it_is_interrupted(transport: str) -> None:
-    process = subprocess.Popen(
-        [*COMMAND, "demo", "--serve", "--transport", transport, "--port", "0"], stderr=subprocess.PIPE, text=True
-    )
-    try:
+    arguments = ["demo", "--serve", "--transport", transport, "--port", "0"]
+    with subprocess.Popen([*COMMAND, *arguments], stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         assert process.stderr.readline().startswith("serving at ")
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=10) == 0
         assert process.stderr.read() == ""
-    finally:
-        process.kill()
-        process.wait()
-        if process.stderr is not None:
-            process.stderr.close()
