@@ -72,8 +72,9 @@ class Efforts:
     """Attempts of which nothing is known: they may still arrive and take over (rule R14)."""
     stranded_at: float | None = None
     """Since when nothing new has come, counted from the first loss."""
-    contact_at: float | None = None
-    """Since when the current path has been known to deliver."""
+    path_since: float | None = None
+    """Since when the current path has been taken to deliver: an exchange from its first sign, a shared connection from
+    the attempt itself, since it shows no sign while the call is quiet (rule Q2g)."""
     asked_pause: float | None = None
     """The pause that the server asked for, in seconds (rules H16, Q7g)."""
     not_before: float = 0.0
@@ -83,7 +84,6 @@ class Efforts:
         """An attempt goes out."""
         self.total += 1
         self.in_vain += 1
-        self.contact_at = None
 
     def progress(self) -> None:
         """Something new came: what was in vain is forgiven."""
@@ -101,7 +101,7 @@ class Efforts:
             min(self.quiet_polls, max(config.tries_to_ceiling, config.max_quiet_polls)),
             self.unknown_fates,
             None if self.stranded_at is None else now - self.stranded_at,
-            None if self.contact_at is None else min(now - self.contact_at, config.steady_after),
+            None if self.path_since is None else min(now - self.path_since, config.steady_after),
             self.asked_pause,
             max(self.not_before - now, 0.0),
         )

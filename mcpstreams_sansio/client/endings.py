@@ -33,10 +33,10 @@ _CERTAINTIES: Final = {
 """What a doubt is for a call whose request certainly never arrived; any other means that no server was reached."""
 
 
-def respond(ledger: Ledger, call: Call, answer: Response | ErrorResponse, event_id: str | None) -> None:
+def respond(ledger: Ledger, call: Call, answer: Response | ErrorResponse) -> None:
     """Give the caller its answer: an implicit end, whatever still comes (rule Q3d)."""
     report_dropped(ledger, call)
-    position = call.positions.take_up(event_id)
+    position = call.positions.take_up(None)
     outcome: Outcome
     if isinstance(answer, ErrorResponse):
         outcome = CallFailed(answer)

@@ -64,8 +64,10 @@ def attempt(ledger: Ledger, call: Call, way: Way) -> None:
     _send_by(ledger, call, way, call.path)
     call.step(CallSignal.SEND if way is Way.SEND else CallSignal.RECOVER)
     if call.path == ledger.shared:
+        call.efforts.path_since = ledger.now
         questions.send_waiting(ledger, call)
-    elif way is not Way.SEND:
+    elif way is not Way.SEND or call.keyed:
+        # A server with the marker shows at once that it has a keyed call; another one may take its time (case H1).
         ledger.wake(call, ledger.config.reply_timeout)
 
 
@@ -82,10 +84,11 @@ def poll(ledger: Ledger, call: Call) -> None:
 
 def contact(ledger: Ledger, call: Call) -> None:
     """The server shows on the call's path that it has the call."""
-    if call.efforts.contact_at is None:
-        call.efforts.contact_at = ledger.now
+    if call.state in (CallState.SENT, CallState.RECOVERING):
         call.efforts.asked_pause = None
         ledger.let_sleep(call)
+    if call.efforts.path_since is None:
+        call.efforts.path_since = ledger.now
     call.step(CallSignal.CONTACT)
 
 
@@ -103,9 +106,9 @@ def lose(ledger: Ledger, call: Call, *, asked: float | None = None, fate: Fate =
         call.first_sent = None
     elif call.state in (CallState.SENT, CallState.RECOVERING) and fate is Fate.UNKNOWN:
         efforts.unknown_fates += 1
-    if efforts.contact_at is not None and ledger.now - efforts.contact_at >= ledger.config.steady_after:
+    if efforts.path_since is not None and ledger.now - efforts.path_since >= ledger.config.steady_after:
         efforts.progress()
-    efforts.contact_at = None
+    efforts.path_since = None
     if efforts.stranded_at is None:
         efforts.stranded_at = ledger.now
     if asked is not None:

@@ -29,7 +29,7 @@ def receive(ledger: Ledger, event: MessageReceived, message: Response | ErrorRes
     if message.id in ledger.requests:
         call = ledger.calls[ledger.requests[message.id]]
         if call.path == event.connection_id:
-            _receive_answer(ledger, call, event, message)
+            _receive_answer(ledger, call, message)
     elif message.id in ledger.errands:
         call = ledger.calls[ledger.errands[message.id]]
         if call.path == event.connection_id:
@@ -46,12 +46,12 @@ def _receive_nameless(ledger: Ledger, event: MessageReceived, message: Response 
     if call is None:
         return
     if call.errand is None and call.way is not Way.CURSOR:
-        _receive_answer(ledger, call, event, message)
+        _receive_answer(ledger, call, message)
     else:
         _receive_reply(ledger, call, message)
 
 
-def _receive_answer(ledger: Ledger, call: Call, event: MessageReceived, message: Response | ErrorResponse) -> None:
+def _receive_answer(ledger: Ledger, call: Call, message: Response | ErrorResponse) -> None:
     """The call is answered, or refused before it had a stream."""
     if call.state is CallState.CANCELLING:
         cancelling.confirm(ledger, call)
@@ -67,7 +67,7 @@ def _receive_answer(ledger: Ledger, call: Call, event: MessageReceived, message:
     sequence = _sequence(call, message)
     match call.positions.place(sequence):
         case Place.NEXT if sequence is not None or call.positions.received >= call.positions.seen:
-            endings.respond(ledger, call, message, event.event_id)
+            endings.respond(ledger, call, message)
         case Place.REPEATED:
             pass
         case _:
