@@ -67,8 +67,13 @@ class Asks:
         return len(self._asks)
 
     def longest_answered(self) -> RequestId | None:
-        """Return the question that can best be forgotten: the answered one that came first."""
-        return next((ask_id for ask_id, ask in self._asks.items() if not isinstance(ask, Open)), None)
+        """Return the question that can best be forgotten: one whose answer was accepted, else one that is on its way.
+
+        Never one whose answer waits for a path: asked again, it would be answered with something else (case T20).
+        """
+        accepted = [ask_id for ask_id, ask in self._asks.items() if isinstance(ask, Accepted)]
+        under_way = [key for key, ask in self._asks.items() if isinstance(ask, Outstanding) and ask.path is not None]
+        return next(iter(accepted + under_way), None)
 
     def remove(self, ask_id: RequestId) -> None:
         """Forget a question."""

@@ -27,7 +27,8 @@ class ServerTraits:
     """It advertises `mcpstreams/resumable-streams`: keys, cursors, acknowledgements."""
 
     instance: str | None = None
-    """Names its memory: keys and streams end with it. A log that outlives a server keeps it. Present with the marker."""
+    """Names its memory: keys and streams end with it, and a log that outlives a server keeps it. Present with the
+    marker."""
 
     key_ttl: float | None = None
     """Seconds for which it remembers a key from its arrival."""

@@ -53,6 +53,18 @@ def test_what_was_answered_longest_ago_is_forgotten_first_and_an_open_one_never(
     assert asks.get("first") is None
 
 
+@pytest.mark.rule("R24")
+def test_an_answer_that_waits_for_a_path_is_never_forgotten() -> None:
+    asks = Asks()
+    asks.set("waiting", Outstanding(ANSWER))
+    asks.set("under way", Outstanding(ANSWER, PATH))
+    asks.set("accepted", Accepted(ANSWER))
+    for forgotten in ("accepted", "under way"):
+        assert asks.longest_answered() == forgotten
+        asks.remove(forgotten)
+    assert asks.longest_answered() is None
+
+
 def test_the_ids_1_and_text_1_are_two_questions() -> None:
     asks = Asks()
     asks.set(1, Open())

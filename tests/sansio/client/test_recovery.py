@@ -125,6 +125,23 @@ def test_a_key_is_not_sent_to_another_memory_of_the_server() -> None:
     assert talk.wait(1.0) == ["1: ends with doubt: server changed @0"]
 
 
+@pytest.mark.rule("R21")
+def test_a_keyed_call_that_nobody_shows_to_have_is_sent_again_in_time() -> None:
+    talk = Conversation(http=True)
+    talk.link_up()
+    talk.call()
+    assert talk.state() is CallState.SENT
+    said = talk.wait(CONFIG.reply_timeout + CONFIG.retry_ceiling)
+    assert "1: tries resend" in said
+
+
+def test_a_call_without_a_key_is_waited_for_as_long_as_its_path_is_there() -> None:
+    talk = Conversation(http=True, server=DRAFT)
+    talk.link_up()
+    talk.call()
+    assert talk.wait(10 * CONFIG.reply_timeout) == []
+
+
 def test_what_was_certainly_not_taken_goes_out_as_if_for_the_first_time() -> None:
     talk = Conversation(http=True, server=DRAFT)
     talk.link_up()

@@ -38,7 +38,7 @@ from mcpstreams_sansio.client.inputs import (
     TakeMessages,
 )
 from mcpstreams_sansio.client.streams import ClientStreams
-from mcpstreams_sansio.client.table import CallState
+from mcpstreams_sansio.client.table import CallSignal, CallState
 from mcpstreams_sansio.connections import ConnectionLost, DeadlineReached
 from mcpstreams_sansio.ids import CallId, ConnectionId, Entropy, RequestId
 from mcpstreams_sansio.wire.jsonrpc import (
@@ -91,7 +91,8 @@ def test_no_timer_runs_in_a_state_that_waits_for_nothing_but_the_server() -> Non
     talk.link_up()
     talk.call()
     call = talk.streams._ledger.calls[CallId(1)]
-    assert call.state is CallState.SENT
+    call.step(CallSignal.CONTACT)
+    assert call.state is CallState.FOLLOWING
     assert talk.streams.next_deadline() is None
     talk.streams._ledger.wake(call, 1.0)
     talk.now = 1.0
