@@ -204,6 +204,25 @@ async def outcome_of(
         return internal_error(request_id, error)
 
 
+async def outcome_within(
+    scope: trio.CancelScope,
+    request_id: RequestId,
+    handler: Callable[[*ArgumentTs], Awaitable[JSONObject]],
+    *arguments: *ArgumentTs,
+) -> Response | ErrorResponse | None:
+    """Run a handler in a scope and return what to answer; None if the scope was cancelled, so that nobody needs it.
+
+    A handler that fails while it is cancelled harms nobody else: what the scope leaves of its group ends here.
+    """
+    outcome = None
+    try:
+        with scope:
+            outcome = await outcome_of(request_id, handler, *arguments)
+    except Exception as error:
+        outcome = internal_error(request_id, error)
+    return None if scope.cancel_called else outcome
+
+
 def internal_error(request_id: RequestId, error: Exception) -> ErrorResponse:
     """Log a fault of the application and return the answer that hides it."""
     _logger.error("a handler failed", exc_info=error)

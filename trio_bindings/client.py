@@ -40,7 +40,7 @@ from mcpstreams_sansio.http.exchange import Endpoint
 from mcpstreams_sansio.ids import CallId, RequestId
 from mcpstreams_sansio.wire.handshake import ServerHello
 from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, JSONObject, Response
-from trio_bindings.app import internal_error, outcome_of
+from trio_bindings.app import internal_error, outcome_within
 from trio_bindings.calls import CallHandle, ClientCall
 from trio_bindings.driver import Driver
 from trio_bindings.entropy import fresh_entropy, fresh_instance
@@ -218,10 +218,9 @@ class ClientSession:
         call = None if effect.call_id is None else self._calls.get(effect.call_id)
         request = ServerRequest(effect.method, effect.params or {}, call)
         try:
-            with scope:
-                answer = await outcome_of(effect.ask_id, self._on_request, request)
-                if not scope.cancel_called:
-                    self._submit_answer(effect, answer)
+            answer = await outcome_within(scope, effect.ask_id, self._on_request, request)
+            if answer is not None:
+                self._submit_answer(effect, answer)
         finally:
             if self._asks.get(key) is scope:  # a server that numbers its questions may have asked again meanwhile
                 del self._asks[key]

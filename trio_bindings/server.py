@@ -31,7 +31,7 @@ from mcpstreams_sansio.server.identity import ServerIdentity
 from mcpstreams_sansio.server.inputs import Drain, LogFailed, LogWritten, Respond
 from mcpstreams_sansio.server.machine import Server, ServerConfig, ServerEffect, ServerInput
 from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, JSONObject, Response
-from trio_bindings.app import Call, Handler, Work, internal_error, outcome_of
+from trio_bindings.app import Call, Handler, Work, internal_error, outcome_within
 from trio_bindings.driver import Driver
 from trio_bindings.entropy import fresh_instance
 from trio_bindings.logs.interface import StreamLog
@@ -114,10 +114,9 @@ class RunningServer:
         """Run the handler of one call and answer, unless nobody can receive the answer any more."""
         request_id = work.start.request.id
         try:
-            with work.scope:
-                outcome = await outcome_of(request_id, self._handler, Call(work))
-                if not work.scope.cancel_called:
-                    self._respond(work, outcome)
+            outcome = await outcome_within(work.scope, request_id, self._handler, Call(work))
+            if outcome is not None:
+                self._respond(work, outcome)
         finally:
             del self._works[work.start.stream_id]
 

@@ -10,16 +10,17 @@ import trio
 import trio.testing
 
 from mcpstreams_sansio import LocalProtocolError
+from mcpstreams_sansio.errors import INTERNAL_ERROR
 from mcpstreams_sansio.server.config import StreamsConfig
 from mcpstreams_sansio.server.dispatch import NotificationReceived
 from mcpstreams_sansio.server.effects import AskFailure
 from mcpstreams_sansio.server.machine import ServerConfig, ServerEffect
 from mcpstreams_sansio.server.policies import StreamPolicies, StreamPolicy
-from mcpstreams_sansio.wire.jsonrpc import JSONObject
+from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, JSONObject
 from mcpstreams_sansio.wire.streams import ResumeInterval
 from tests.trio.machines import for_ever, settle
 from tests.trio.peers import DRAFT, JSON, MARKED, STOCK, BarePeer, connected
-from trio_bindings.app import Call, Handler
+from trio_bindings.app import Call, Handler, outcome_within
 from trio_bindings.errors import AskRejectedError, AskUnansweredError, CallError
 from trio_bindings.server import MAX_NOTIFICATION_TASKS, RunningServer, new_identity, open_server
 
@@ -526,3 +527,42 @@ async def test_a_log_and_the_promise_to_use_it_belong_together() -> None:
     with pytest.raises(ValueError, match="log"):
         async with open_server(Waiting(), config=config(StreamsConfig(durable=True))):
             pass
+
+
+async def failing_while_cancelled(started: trio.Event) -> JSONObject:
+    """Fail in a nursery while being cancelled: what comes out is a group of a cancellation and a failure."""
+
+    async def child() -> None:
+        try:
+            started.set()
+            await trio.sleep_forever()
+        finally:
+            raise ValueError("the handler is broken")
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(child)
+        nursery.start_soon(trio.sleep_forever)
+    raise AssertionError("the nursery never ends in peace")
+
+
+async def test_a_handler_that_fails_while_it_is_cancelled_harms_nobody_else() -> None:
+    scope, started = trio.CancelScope(), trio.Event()
+    outcomes: list[object] = []
+
+    async def run() -> None:
+        outcomes.append(await outcome_within(scope, 1, failing_while_cancelled, started))
+
+    with trio.fail_after(5):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(run)
+            await started.wait()
+            scope.cancel()
+    assert outcomes == [None]
+
+
+async def test_a_handler_that_fails_uncancelled_is_answered_for() -> None:
+    async def handler() -> JSONObject:
+        await trio.lowlevel.checkpoint()
+        raise ValueError("the handler is broken")
+
+    assert await outcome_within(trio.CancelScope(), 1, handler) == ErrorResponse(1, INTERNAL_ERROR, "Internal error")
