@@ -24,7 +24,7 @@ from mcpstreams_sansio.server.stream import Attachment, Stream, attachment_of
 from mcpstreams_sansio.wire.jsonrpc import Request, encode_message
 from mcpstreams_sansio.wire.refusals import Reason
 
-_TURNS_A_WRITE = 4
+_TURNS_A_WRITE = 32
 """In how many turns, at least, a full write is shared: a stream's quantum is that part of `max_write_bytes`."""
 
 
