@@ -408,7 +408,7 @@ def test_end_names_the_stream_that_create_named() -> None:
     line.call(8, "s2")
     talk.respond("s2")
     talk.respond("s1")
-    ended = [message.params for message in line.messages if gist(message) == "end"]  # type: ignore[union-attr]  # a notification
+    ended = [message.params for message in line.messages if gist(message) == "end"]  # type: ignore[union-attr]  # an end is a notification
     assert ended == [{"streamId": "s2"}, {"streamId": "s1"}]
 
 
