@@ -152,8 +152,15 @@ class Bounds:
     """1: the client polls before it resumes."""
     max_unread: int = 0
     """Items that a call may have unread; 0 is the usual number."""
+    stalls: int = 0
+    """1: the server drops a connection that takes nothing for a while."""
     window: int = 0
     """Entries that a stream may have unconfirmed; 0 is the usual number."""
+
+    @property
+    def breaks(self) -> int:
+        """How often anything breaks."""
+        return self.cuts + self.straggles + self.fades + self.sessions
 
     def spend(self, name: str) -> Self:
         """Return the bounds once this has happened one time more."""

@@ -17,6 +17,7 @@ from mcpstreams_sansio.client.effects import (
     CallFailed,
     CallFinished,
     CallResult,
+    GapFound,
     ItemReceived,
 )
 from mcpstreams_sansio.client.inputs import SavedCall
@@ -75,10 +76,16 @@ class WorkState(enum.Enum):
     """It was told to wait before it sends more."""
     ASKING = "asking"
     """It waits for an answer."""
+    ASKING_AND_HELD = "asking and held"
+    """It waits for an answer, and is then to wait before it sends more."""
     SUCCEEDED = "succeeded"
     FAILED = "failed"
     STOPPED = "stopped"
     """It was told to stop."""
+
+
+_HELD: Final = {WorkState.RUNNING: WorkState.HELD, WorkState.ASKING: WorkState.ASKING_AND_HELD}
+_NOT_HELD: Final = {held: state for state, held in _HELD.items()}
 
 
 @final
@@ -107,6 +114,11 @@ class Work:
         return self.state is WorkState.RUNNING and not self.messages and not self.asks
 
     @property
+    def asking(self) -> bool:
+        """A question is open."""
+        return self.state in {WorkState.ASKING, WorkState.ASKING_AND_HELD}
+
+    @property
     def over(self) -> bool:
         """It does nothing more."""
         return self.state in {WorkState.SUCCEEDED, WorkState.FAILED, WorkState.STOPPED}
@@ -126,9 +138,18 @@ class Work:
         Raises:
             Violation: Nothing was asked, or it was answered before (rule R24).
         """
-        if self.state is not WorkState.ASKING or self.ask_id != ask_id:
+        if not self.asking or self.ask_id != ask_id:
             raise Violation("a question is answered once", f"the work on call {self.number} waits for no such answer")
-        return attrs.evolve(self, ask_id=None, state=WorkState.RUNNING)
+        after = WorkState.RUNNING if self.state is WorkState.ASKING else WorkState.HELD
+        return attrs.evolve(self, ask_id=None, state=after)
+
+    def hold(self) -> Self:
+        """Wait before sending more."""
+        return self.become(_HELD.get(self.state, self.state))
+
+    def go_on(self) -> Self:
+        """Wait no longer than for an answer."""
+        return self.become(_NOT_HELD.get(self.state, self.state))
 
     def become(self, state: WorkState) -> Self:
         """Go over to another state."""
@@ -141,6 +162,8 @@ class Guarantee(enum.Enum):
 
     EXACTLY_ONCE = "exactly once"
     AT_LEAST_ONCE = "at least once"
+    GAPS_ARE_TOLD = "gaps are told"
+    """The caller was told that something is missing."""
 
 
 @final
@@ -186,11 +209,23 @@ class Caller:
         """
         self._check_open()
         number = (item.message.params or {}).get("progress")
-        repeated = self.guarantee is Guarantee.AT_LEAST_ONCE and isinstance(number, int) and number <= self.seen
-        if number != self.seen + 1 and not repeated:
+        assert isinstance(number, int), "the work numbers what it sends"
+        repeated = self.guarantee is not Guarantee.EXACTLY_ONCE and number <= self.seen
+        later = self.guarantee is Guarantee.GAPS_ARE_TOLD and number > self.seen
+        if number != self.seen + 1 and not repeated and not later:
             raise Violation("exactly once, in order", f"call {self.number} saw message {number} after {self.seen}")
-        seen = self.seen if repeated else self.seen + 1
-        return attrs.evolve(self, seen=seen, position=self._next(item.position))
+        return attrs.evolve(self, seen=max(number, self.seen), position=self._next(item.position))
+
+    def miss(self, gap: GapFound) -> Self:
+        """Be told that something is missing.
+
+        Raises:
+            Violation: The client's side can always tell what it has, so nothing need be missing.
+        """
+        self._check_open()
+        if self.guarantee is Guarantee.EXACTLY_ONCE:
+            raise Violation("nothing is missing", f"call {self.number} misses messages, and no log was ever full")
+        return attrs.evolve(self, guarantee=Guarantee.GAPS_ARE_TOLD, position=gap.position)
 
     def consider(self, ask: AskReceived) -> Self:
         """See a question.
@@ -202,7 +237,7 @@ class Caller:
         if ask.ask_id in self.asked:
             raise Violation("a question is handed over once", f"call {self.number} was asked the same twice")
         asked, unanswered = (*self.asked, ask.ask_id), (*self.unanswered, ask.ask_id)
-        return attrs.evolve(self, asked=asked, unanswered=unanswered, position=self._next(ask.position))
+        return attrs.evolve(self, asked=asked, unanswered=unanswered, position=max(ask.position, self.position))
 
     def answer(self) -> tuple[RequestId, Self]:
         """Answer the oldest open question."""
@@ -257,7 +292,7 @@ class Caller:
         return attrs.evolve(self, outcome=type(end.outcome).__name__, position=end.position, unanswered=())
 
     def _check_all(self, messages: int) -> None:
-        if self.seen != messages:
+        if self.seen != messages and self.guarantee is not Guarantee.GAPS_ARE_TOLD:
             text = f"call {self.number} has its answer and saw {self.seen} of {messages} messages"
             raise Violation("nothing is missing", text)
 

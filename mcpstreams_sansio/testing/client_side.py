@@ -32,11 +32,11 @@ from mcpstreams_sansio.client.effects import (
 from mcpstreams_sansio.client.inputs import AnswerAsk, ClientStreamsInput, TakeMessages
 from mcpstreams_sansio.connections import Framing
 from mcpstreams_sansio.ids import CallId
-from mcpstreams_sansio.testing.actions import Peers
+from mcpstreams_sansio.testing.actions import Peers, Transport
 from mcpstreams_sansio.testing.application import ANSWER, Caller, Guarantee
 from mcpstreams_sansio.testing.properties import Violation
 from mcpstreams_sansio.testing.state import Role, State
-from mcpstreams_sansio.testing.wires import Post, Wire
+from mcpstreams_sansio.testing.wires import End, Post, Wire
 from mcpstreams_sansio.wire.jsonrpc import Response, encode_message
 
 
@@ -50,7 +50,7 @@ def tell_client(state: State, *events: ClientStreamsInput) -> None:
             state.happened.append((Role.CLIENT_WANTS, effect))
             carry_out(effect, state)
             match effect:
-                case ItemReceived(call_id=call_id) | CallFinished(call_id=call_id):
+                case ItemReceived(call_id=call_id) | GapFound(call_id=call_id) | CallFinished(call_id=call_id):
                     waiting.extend(_come_back(state, call_id))
                 case AskReceived(call_id=call_id) if call_id is not None:
                     waiting.extend(_come_back(state, call_id))
@@ -78,11 +78,19 @@ def _come_back(state: State, call_id: CallId) -> list[TakeMessages]:
 
 def _send(state: State, effect: SendOnPath | ReadAgain, post: Post) -> None:
     wire = state.wire_of_client(effect.connection_id)
-    if wire is None and state.shared is None:
-        wire = Wire(state.fresh_wire(), Framing.HTTP, effect.connection_id, scope=state.scope)
-    if wire is None:
-        raise Violation("sent where it can be", "the client sends on a connection that is lost")
-    state.put(wire.post(post))
+    if state.transport is Transport.MULTIPLEXED:
+        state.put(_in_use(wire).post(post))
+    elif wire is not None or state.scope is None:
+        raise Violation("one message, one exchange", "the client sends on an exchange again, or without a session")
+    else:
+        exchange = Wire(state.fresh_wire(), Framing.HTTP, effect.connection_id, scope=state.scope)
+        state.put(exchange.post(post))
+
+
+def _in_use(wire: Wire | None) -> Wire:
+    if wire is None or wire.client is not End.OPEN:
+        raise Violation("lost is lost", "the client does something with a connection that is lost")
+    return wire
 
 
 @functools.singledispatch
@@ -103,9 +111,7 @@ def _read_again(effect: ReadAgain, state: State) -> None:
 
 @carry_out.register
 def _leave(effect: LeavePath, state: State) -> None:
-    wire = state.wire_of_client(effect.connection_id)
-    if wire is not None and wire.framing is Framing.HTTP:
-        state.put(wire.lost_for_client(stragglers=True))
+    state.put(_in_use(state.wire_of_client(effect.connection_id)).lost_for_client(stragglers=True))
 
 
 @carry_out.register
@@ -137,7 +143,7 @@ def _finished(effect: CallFinished, state: State) -> None:
 
 def _check_outcome(state: State, caller: Caller, outcome: Outcome) -> None:
     """Check that a caller that has no answer really could not have one."""
-    late = state.left.hurries < state.bounds.hurries
+    late = state.late
     match outcome:
         case CallNotRun() if caller.number in state.witness.executed:
             raise Violation("not run is not run", f"call {caller.number} ran, and its caller is told that it did not")
@@ -162,7 +168,7 @@ def _excuses(state: State, late: bool) -> set[Doubt]:
 
 @carry_out.register
 def _gap(effect: GapFound, state: State) -> None:
-    raise Violation("nothing is missing", f"{effect.lost} messages are lost, and no log was ever full")
+    state.callers[effect.call_id] = state.callers[effect.call_id].miss(effect)
 
 
 @carry_out.register
@@ -172,16 +178,12 @@ def _detached(effect: CallDetached, state: State) -> None:
 
 @carry_out.register
 def _pause(effect: PauseReading, state: State) -> None:
-    wire = state.wire_of_client(effect.connection_id)
-    if wire is not None:
-        state.put(attrs.evolve(wire, paused=True))
+    state.put(attrs.evolve(_in_use(state.wire_of_client(effect.connection_id)), paused=True))
 
 
 @carry_out.register
 def _read_on(effect: ResumeReading, state: State) -> None:
-    wire = state.wire_of_client(effect.connection_id)
-    if wire is not None:
-        state.put(attrs.evolve(wire, paused=False))
+    state.put(attrs.evolve(_in_use(state.wire_of_client(effect.connection_id)), paused=False))
 
 
 @carry_out.register

@@ -73,5 +73,5 @@ def head_of(effect: BeginBody, post: Post) -> Head:
             usual = _OK if asked else _BAD_REQUEST
             status = usual if effect.reason is None else STATUS_OF_REASON.get(effect.reason, usual)
             return Head(effect.body, status, effect.retry_after)
-        case _:
-            assert_never(effect.body)
+        case unknown:
+            assert_never(unknown)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from mcpstreams_sansio.client.inputs import AnswerAsk, AttachCall, CancelCall, DetachCall, MakeCall
-from mcpstreams_sansio.connections import ConnectionLost, Framing, Write
+from mcpstreams_sansio.connections import ConnectionLost, Framing
 from mcpstreams_sansio.ids import ConnectionId, Secret
 from mcpstreams_sansio.server.inputs import (
     AskPeer,
@@ -34,12 +34,13 @@ from mcpstreams_sansio.testing.frames import read_message
 from mcpstreams_sansio.testing.properties import Violation
 from mcpstreams_sansio.testing.server_side import tell_server
 from mcpstreams_sansio.testing.state import State, call_name
+from mcpstreams_sansio.testing.wires import Chunk, Down, End, Wire
 from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, Message, Response
 from mcpstreams_sansio.wire.refusals import Reason, read_refusal
-from mcpstreams_sansio.wire.streams import read_poll_result
+from mcpstreams_sansio.wire.streams import PollResult, read_poll_result
 
 VISIT: Final = "visit"
-"""The id of every request of a stranger."""
+"""The id of every request of a stranger, and the name of its wire."""
 
 
 def _callers(state: State, wanted: Callable[[Caller], bool]) -> Sequence[str]:
@@ -105,8 +106,8 @@ def _wants_more(caller: Caller) -> bool:
 
 
 def can_detach(state: State) -> Sequence[str]:
-    """A call is running, and its caller may let it go."""
-    return _callers(state, _wants_more) if state.left.detaches else []
+    """A call is running, and its caller may let it go, where it can tell afterwards what it has missed."""
+    return _callers(state, _wants_more) if state.left.detaches and state.tells_positions else []
 
 
 def detach(state: State, name: str) -> None:
@@ -201,16 +202,24 @@ def poll(state: State, name: str) -> None:
     connection_id = state.fresh_connection()
     token = state.tokens[work.stream_id]
     reply = _visit(state, connection_id, PollReceived(connection_id, VISIT, work.stream_id, token))
+    # With a disk it tells of what is durable, which may be less than what the work knows.
     if isinstance(reply, Response) and not state.left.durable:
-        work = state.works[work.stream_id]
-        result = read_poll_result(reply.result)
-        answered = work.state in {WorkState.SUCCEEDED, WorkState.FAILED}
-        if (result.status == "completed") != answered:
-            raise Violation("a poll tells the truth", f"{result.status} is told of work that is {work.state.value}")
-        if result.has_request != (work.state is WorkState.ASKING):
-            raise Violation("a poll tells the truth", "what is told of open questions is wrong")
-        if result.has_error and work.state is not WorkState.FAILED:
-            raise Violation("a poll tells the truth", "an error is told that nobody made")
+        check_poll(read_poll_result(reply.result), state.works[work.stream_id])
+
+
+def check_poll(result: PollResult, work: Work) -> None:
+    """Compare what a poll says with what the work has done.
+
+    Raises:
+        Violation: It is not true.
+    """
+    answered = work.state in {WorkState.SUCCEEDED, WorkState.FAILED}
+    if (result.status == "completed") != answered:
+        raise Violation("a poll tells the truth", f"{result.status} is told of work that is {work.state.value}")
+    if result.has_request != work.asking:
+        raise Violation("a poll tells the truth", "what is told of open questions is wrong")
+    if result.has_error and work.state is not WorkState.FAILED:
+        raise Violation("a poll tells the truth", "an error is told that nobody made")
 
 
 def can_intrude(state: State) -> Sequence[str]:
@@ -232,14 +241,25 @@ def intrude(state: State, name: str) -> None:
 
 def _visit(state: State, connection_id: ConnectionId, event: PeerInput) -> Message | None:
     """Make a request from a connection of its own; return the reply, unless it has to wait for the disk."""
-    opened = ConnectionOpened(connection_id, Framing.MESSAGES, state.fresh_scope())
-    tell_server(state, opened, event, ConnectionLost(connection_id))
-    written = [
-        data
-        for _, effect in state.happened
-        if isinstance(effect, Write) and effect.connection_id == connection_id
-        for data in effect.chunks
-    ]
-    if len(written) > 1:
-        raise Violation("one reply", "a visitor is told more than its reply")
-    return read_message(written[0]) if written else None
+    scope = state.fresh_scope()
+    state.put(Wire(VISIT, Framing.MESSAGES, connection_id, connection_id, scope, server=End.OPEN))
+    tell_server(state, ConnectionOpened(connection_id, Framing.MESSAGES, scope), event)
+    told = state.wires[VISIT].down
+    state.put(state.wires[VISIT].lost_for_client(stragglers=False).lost_for_server())
+    tell_server(state, ConnectionLost(connection_id))
+    return only_reply(told)
+
+
+def only_reply(told: Sequence[Down]) -> Message | None:
+    """Return the one message that a stranger was told; None where it has to wait.
+
+    Raises:
+        Violation: It was told more.
+    """
+    match told:
+        case []:
+            return None
+        case [Chunk(data=data)]:
+            return read_message(data)
+        case _:
+            raise Violation("one reply", "a stranger is told more than a reply")

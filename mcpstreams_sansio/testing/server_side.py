@@ -9,6 +9,7 @@ import attrs
 
 from mcpstreams_sansio.client.effects import CallNotRun
 from mcpstreams_sansio.connections import DropConnection, EndWriting, Write, Written
+from mcpstreams_sansio.ids import ConnectionId
 from mcpstreams_sansio.server.effects import (
     AskAnswered,
     AskFailed,
@@ -63,12 +64,19 @@ def frame_of(wire: Wire, data: bytes) -> Frame:
 
 def _taken_at_once(state: State, effect: Write) -> bool:
     """Say whether the transport takes a write without any delay."""
-    wire = state.wire_of_server(effect.connection_id)
-    if wire is None or not state.left.slow_writes:
+    if not state.left.slow_writes:
         return True
+    wire = _in_use(state, effect.connection_id)
     state.left = state.left.spend("slow_writes")
     state.put(attrs.evolve(wire, writing=True))
     return False
+
+
+def _in_use(state: State, connection_id: ConnectionId) -> Wire:
+    wire = state.wire_of_server(connection_id)
+    if wire is None or wire.server is End.GONE:
+        raise Violation("lost is lost", "the server does something with a connection that is lost")
+    return wire
 
 
 @functools.singledispatch
@@ -79,9 +87,7 @@ def carry_out(effect: StreamsEffect, state: State) -> None:
 
 @carry_out.register
 def _write(effect: Write, state: State) -> None:
-    wire = state.wire_of_server(effect.connection_id)
-    if wire is None:
-        return
+    wire = _in_use(state, effect.connection_id)
     for data in effect.chunks:
         state.witness.write(wire.name, data, frame_of(wire, data), disk_of(state))
     state.put(wire.write(*(Chunk(data) for data in effect.chunks)))
@@ -89,24 +95,20 @@ def _write(effect: Write, state: State) -> None:
 
 @carry_out.register
 def _begin_body(effect: BeginBody, state: State) -> None:
-    wire = state.wire_of_server(effect.connection_id)
-    if wire is not None:
-        assert wire.opening is not None, "only an exchange has a body, and it has begun"
-        state.put(wire.begin_body(head_of(effect, wire.opening)))
+    wire = _in_use(state, effect.connection_id)
+    assert wire.opening is not None, "only an exchange has a body, and it has begun"
+    state.put(wire.begin_body(head_of(effect, wire.opening)))
 
 
 @carry_out.register
 def _end_writing(effect: EndWriting, state: State) -> None:
-    wire = state.wire_of_server(effect.connection_id)
-    if wire is not None:
-        state.put(attrs.evolve(wire.write(Close()), server=End.FAREWELL))
+    wire = _in_use(state, effect.connection_id)
+    state.put(attrs.evolve(wire.write(Close()), server=End.FAREWELL))
 
 
 @carry_out.register
 def _drop(effect: DropConnection, state: State) -> None:
-    wire = state.wire_of_server(effect.connection_id)
-    if wire is not None:
-        state.put(wire.lost_for_server())
+    state.put(_in_use(state, effect.connection_id).lost_for_server())
 
 
 @carry_out.register
@@ -135,6 +137,7 @@ def _cancel(effect: CancelCall, state: State) -> None:
     work = state.works[effect.stream_id]
     if state.left.slow_stops and not work.over:
         state.left = state.left.spend("slow_stops")
+        state.works[effect.stream_id] = work.go_on()
     else:
         state.works[effect.stream_id] = work.become(WorkState.STOPPED)
 
@@ -148,8 +151,12 @@ def _ask_answered(effect: AskAnswered, state: State) -> None:
 def _ask_failed(effect: AskFailed, state: State) -> None:
     work = state.works[effect.stream_id]
     caller = state.caller_of(work.number)
-    in_time = state.left.hurries == state.bounds.hurries
-    if effect.failure is AskFailure.TIMED_OUT and in_time and caller.outcome is None and effect.ask_id in caller.asked:
+    if (
+        effect.failure is AskFailure.TIMED_OUT
+        and not state.late
+        and caller.outcome is None
+        and effect.ask_id in caller.asked
+    ):
         raise Violation(
             "an answer arrives", f"the work on call {work.number} gets no answer, and one was given in time"
         )
@@ -159,12 +166,12 @@ def _ask_failed(effect: AskFailed, state: State) -> None:
 
 @carry_out.register
 def _hold(effect: HoldMessages, state: State) -> None:
-    state.works[effect.stream_id] = state.works[effect.stream_id].become(WorkState.HELD)
+    state.works[effect.stream_id] = state.works[effect.stream_id].hold()
 
 
 @carry_out.register
 def _send_more(effect: SendMore, state: State) -> None:
-    state.works[effect.stream_id] = state.works[effect.stream_id].become(WorkState.RUNNING)
+    state.works[effect.stream_id] = state.works[effect.stream_id].go_on()
 
 
 @carry_out.register
@@ -176,9 +183,7 @@ def _refused(effect: Refused, state: State) -> None:
 
 @carry_out.register
 def _attached(effect: StreamAttached, state: State) -> None:
-    wire = state.wire_of_server(effect.connection_id)
-    if wire is not None:
-        state.witness.attach(effect.stream_id, wire.name)
+    state.witness.attach(effect.stream_id, _in_use(state, effect.connection_id).name)
 
 
 @carry_out.register

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import functools
 from collections.abc import Hashable
-from typing import Self, TypeAlias, final
+from typing import Final, Self, TypeAlias, final
 
 import attrs
 
@@ -21,6 +21,9 @@ from mcpstreams_sansio.testing.machines import Shared
 from mcpstreams_sansio.testing.names import Text, connection_name, numbered, stream_name, text_of, token_name
 from mcpstreams_sansio.testing.wires import Wire
 from mcpstreams_sansio.testing.witness import Witness
+
+MANY_BREAKS: Final = 3
+"""Breaks in a row after which the pauses between the attempts may add up to more than a stream is kept."""
 
 
 @enum.unique
@@ -86,13 +89,14 @@ class State:
 
     @property
     def guarantee(self) -> Guarantee:
-        """What the callers may rely on: without our extension, event ids are cursors within a session (R4, R8, C5).
-
-        Without either, a call that was let go is all that the caller has.
-        """
-        cursors = self.transport is Transport.HTTP and not self.bounds.sessions
-        exact = self.peers is Peers.MARKER or cursors
+        """What the callers may rely on: without our extension, event ids are cursors within a session (R4, R8, C5)."""
+        exact = self.tells_positions and (self.peers is Peers.MARKER or not self.bounds.sessions)
         return Guarantee.EXACTLY_ONCE if exact else Guarantee.AT_LEAST_ONCE
+
+    @property
+    def tells_positions(self) -> bool:
+        """Whether messages say where they stand: by our tags, or by the ids of their events."""
+        return self.peers is Peers.MARKER or self.transport is Transport.HTTP
 
     def fresh_stream(self) -> tuple[StreamId, Secret]:
         """Return the names of a new stream."""
@@ -172,6 +176,16 @@ class State:
     def work_on(self, target: str) -> Work:
         """Return the work on a call, by the call's name."""
         return next(work for work in self.works.values() if call_name(work.number) == target)
+
+    @property
+    def late(self) -> bool:
+        """Whether something was slower than a timer: the network by itself, or by one break after another.
+
+        A caller that takes nothing, so that the client's side stops reading, may be too slow as well.
+        """
+        bounds, left = self.bounds, self.left
+        slow_caller = bounds.max_unread > 0 and left.slow_takes < bounds.slow_takes
+        return left.hurries < bounds.hurries or slow_caller or bounds.breaks - left.breaks > MANY_BREAKS
 
     def fork(self) -> Self:
         """Return an independent copy of everything that changes."""

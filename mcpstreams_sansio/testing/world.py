@@ -62,6 +62,8 @@ _MOVES: Final[Mapping[Kind, _Move]] = {
 _FIRST_EXCHANGE: Final = 500_000
 """What the client's machine numbers its exchanges from, so that no connection of the server's has the same name."""
 
+_STALL_TIMEOUT: Final = 8.0
+
 SERVER_CONFIG: Final = StreamsConfig(
     redelivery_window=0.0,
     max_interval=16.0,
@@ -106,6 +108,9 @@ class StreamsWorld:
         client_config: The same for the client.
     """
 
+    state: State
+    """All that is in it, for whoever looks closer, or meddles."""
+
     def __init__(
         self,
         transport: Transport = Transport.MULTIPLEXED,
@@ -116,7 +121,12 @@ class StreamsWorld:
         client_config: ClientConfig = CLIENT_CONFIG,
     ) -> None:
         server = ServerStreams(
-            attrs.evolve(server_config, durable=bool(bounds.durable), window=bounds.window or server_config.window)
+            attrs.evolve(
+                server_config,
+                durable=bool(bounds.durable),
+                stall_timeout=_STALL_TIMEOUT if bounds.stalls else server_config.stall_timeout,
+                window=bounds.window or server_config.window,
+            )
         )
         client = ClientStreams(
             attrs.evolve(
@@ -126,7 +136,7 @@ class StreamsWorld:
             ),
             connection_name(_FIRST_EXCHANGE),
         )
-        self._state = State(transport, peers, bounds, bounds, Shared(server), Shared(client))
+        self.state = State(transport, peers, bounds, bounds, Shared(server), Shared(client))
         self._setting = f"{transport.value} {peers.value} {bounds}".strip()
 
     @classmethod
@@ -152,7 +162,7 @@ class StreamsWorld:
 
     def actions(self) -> Sequence[Action]:
         """Return what can happen now."""
-        return [_action(kind, target) for kind, move in _MOVES.items() for target in move.targets(self._state)]
+        return [_action(kind, target) for kind, move in _MOVES.items() for target in move.targets(self.state)]
 
     def apply(self, action: Action) -> None:
         """Let something happen.
@@ -160,34 +170,34 @@ class StreamsWorld:
         Raises:
             Violation: It shows that something does not hold.
         """
-        self._state.begin()
-        _MOVES[Kind(action.kind)].happen(self._state, action.target or "")
+        self.state.begin()
+        _MOVES[Kind(action.kind)].happen(self.state, action.target or "")
 
     def fork(self) -> Self:
         """Return an independent copy; machines and messages are shared until one of the copies changes them."""
         other = type(self).__new__(type(self))
-        other._state = self._state.fork()
+        other.state = self.state.fork()
         other._setting = self._setting
         return other
 
     def key(self) -> Hashable:
         """Return a text that decides the future, whatever things are called and whatever the time is."""
-        return self._state.key()
+        return self.state.key()
 
     def check(self) -> None:
         """Check nothing more: what must hold is checked where it happens, in `apply`."""
 
     def goals(self) -> Iterable[str]:
         """Name what the last action led to."""
-        return goals_of(self._state)
+        return goals_of(self.state)
 
     def effects(self) -> Sequence[str]:
         """Say what the last action led to, for a transcript."""
-        return narrate(self._state)
+        return narrate(self.state)
 
     def settled(self) -> bool:
         """Say whether all is done: every caller has its outcome, and the server has let go of every stream."""
-        return self._state.settled()
+        return self.state.settled()
 
 
 @functools.lru_cache(1_024)

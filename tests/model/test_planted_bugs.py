@@ -13,7 +13,7 @@ import attrs
 import pytest
 
 from mcpstreams_sansio import deadlines
-from mcpstreams_sansio.client import asks, calls, ledger, policy, positions, recovery
+from mcpstreams_sansio.client import asks, calls, ledger, policy, positions, questions, recovery
 from mcpstreams_sansio.client.effects import Doubt
 from mcpstreams_sansio.server import attachments, gate, keys, log, outbox, registry, stream
 from mcpstreams_sansio.testing import SETTLES, Counterexample, StreamsWorld, explore, format_transcript, record
@@ -92,6 +92,7 @@ def client_gives_up_at_once(patch: pytest.MonkeyPatch) -> None:
 def client_sends_an_answer_once(patch: pytest.MonkeyPatch) -> None:
     """An answer that was on its way when the connection broke is taken to have arrived (rule R24)."""
     patch.setattr(asks.Asks, "lose_path", nothing)
+    patch.setattr(questions, "repeat", nothing)
 
 
 def client_never_sends_again(patch: pytest.MonkeyPatch) -> None:

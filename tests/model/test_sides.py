@@ -1,0 +1,183 @@
+"""What a world makes of effects that no right machine has: each is a violation, or a slip of whoever calls it."""
+
+from __future__ import annotations
+
+import attrs
+import pytest
+
+from mcpstreams_sansio.client import effects as client
+from mcpstreams_sansio.client.inputs import SavedCall
+from mcpstreams_sansio.connections import EndWriting, Framing, Write
+from mcpstreams_sansio.ids import CallId, ConnectionId, StreamId
+from mcpstreams_sansio.server import effects as server
+from mcpstreams_sansio.server.inputs import Peer
+from mcpstreams_sansio.testing import Bounds, Peers, StreamsWorld, Transport, Violation
+from mcpstreams_sansio.testing.application import Caller, Guarantee, call_params, message
+from mcpstreams_sansio.testing.client_side import carry_out as carry_out_for_client
+from mcpstreams_sansio.testing.narration import narrate
+from mcpstreams_sansio.testing.server_side import carry_out as carry_out_for_server
+from mcpstreams_sansio.testing.state import Role, State
+from mcpstreams_sansio.testing.wires import End, Wire
+from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, Notification, Request
+from mcpstreams_sansio.wire.refusals import Reason
+
+K1, C9 = CallId(1), ConnectionId(1_000_009)
+S1 = StreamId("stream-00001")
+PING = Notification("ping")
+
+
+CALLER = Caller(1, Guarantee.EXACTLY_ONCE)
+
+
+def state(
+    transport: Transport = Transport.HTTP,
+    peers: Peers = Peers.MARKER,
+    bounds: Bounds = Bounds(),
+    caller: Caller = CALLER,
+) -> State:
+    made = StreamsWorld(transport, peers, bounds).state
+    made.callers[K1] = caller
+    return made
+
+
+def finished(outcome: client.Outcome) -> client.CallFinished:
+    return client.CallFinished(K1, 1, outcome)
+
+
+# ------------------------------------------------------------------------------------------------ the client
+
+
+def test_a_client_sends_only_on_a_link_that_is_up() -> None:
+    for transport in Transport:
+        with pytest.raises(Violation):
+            carry_out_for_client(client.SendOnPath(C9, PING), state(transport))
+
+
+def test_a_client_sends_one_message_on_an_exchange() -> None:
+    world = state()
+    world.scope = world.fresh_scope()
+    carry_out_for_client(client.SendOnPath(C9, PING), world)
+    with pytest.raises(Violation, match="one message, one exchange"):
+        carry_out_for_client(client.SendOnPath(C9, PING), world)
+
+
+@pytest.mark.parametrize("effect", [client.LeavePath, client.PauseReading, client.ResumeReading])
+def test_a_client_does_nothing_with_an_exchange_that_is_lost(
+    effect: type[client.LeavePath | client.PauseReading | client.ResumeReading],
+) -> None:
+    world = state()
+    with pytest.raises(Violation, match="lost is lost"):
+        carry_out_for_client(effect(C9), world)
+    world.put(Wire("c1", Framing.HTTP, C9, C9, client=End.GONE, server=End.OPEN))
+    with pytest.raises(Violation, match="lost is lost"):
+        carry_out_for_client(effect(C9), world)
+
+
+def test_nothing_is_missing_where_no_log_was_ever_full() -> None:
+    with pytest.raises(Violation, match="call 1 misses messages"):
+        carry_out_for_client(client.GapFound(K1, 4, 3), state())
+
+
+def test_without_cursors_something_may_be_missing_if_it_is_told() -> None:
+    world = state(Transport.MULTIPLEXED, Peers.DRAFT, caller=attrs.evolve(CALLER, guarantee=Guarantee.AT_LEAST_ONCE))
+    carry_out_for_client(client.GapFound(K1, 4, 3), world)
+    carry_out_for_client(client.ItemReceived(K1, 5, message(4, "p")), world)
+    assert (world.callers[K1].seen, world.callers[K1].position) == (4, 5)
+    carry_out_for_client(finished(client.CallResult({"number": 1})), world)
+
+
+def test_a_question_is_asked_in_a_call_wherever_that_can_be_told() -> None:
+    loose = client.AskReceived(None, "ask-00001", 0, "x", None)
+    carry_out_for_client(loose, state(Transport.MULTIPLEXED, Peers.DRAFT))
+    carry_out_for_client(client.AskWithdrawn(None, "ask-00001"), state(Transport.MULTIPLEXED, Peers.DRAFT))
+    with pytest.raises(Violation, match="which call"):
+        carry_out_for_client(loose, state())
+
+
+def test_a_call_that_ran_is_not_said_to_have_not_run() -> None:
+    world = state()
+    world.witness.start(1, S1, None)
+    with pytest.raises(Violation, match="is told that it did not"):
+        carry_out_for_client(finished(client.CallNotRun(client.NotRun.UNREACHED)), world)
+
+
+def test_a_call_that_was_said_not_to_have_run_never_runs() -> None:
+    started = server.StartCall(S1, Request(7, "tools/call", call_params(1)), Peer(), True)
+    with pytest.raises(Violation, match="was told that it never would"):
+        carry_out_for_server(started, state(caller=attrs.evolve(CALLER, outcome="CallNotRun")))
+
+
+@pytest.mark.parametrize(
+    "outcome",
+    [
+        client.CallNotRun(client.NotRun.UNREACHED),
+        client.CallLost(Reason.ABANDONED),
+        client.OutcomeUnknown(client.Doubt.OUT_OF_BUDGET),
+        client.OutcomeUnknown(client.Doubt.CONNECTION_LOST),
+        client.CallCancelled(),
+    ],
+)
+def test_no_call_is_given_up_while_it_can_be_had(outcome: client.Outcome) -> None:
+    with pytest.raises(Violation, match=r"given up|never was"):
+        carry_out_for_client(finished(outcome), state())
+
+
+def test_a_call_may_be_given_up_for_a_reason() -> None:
+    world = state(bounds=Bounds(hurries=1))
+    world.left = world.left.spend("hurries")
+    carry_out_for_client(finished(client.OutcomeUnknown(client.Doubt.OUT_OF_BUDGET)), world.fork())
+    with pytest.raises(Violation, match="which no stream is"):
+        carry_out_for_client(finished(client.CallLost(Reason.ABANDONED)), world.fork())
+    world.witness.go(S1, Reason.ABANDONED)
+    carry_out_for_client(finished(client.CallLost(Reason.ABANDONED)), world)
+    draft = state(peers=Peers.DRAFT)
+    carry_out_for_client(finished(client.OutcomeUnknown(client.Doubt.CONNECTION_LOST)), draft)
+    cancelled = state(caller=CALLER.cancel())
+    carry_out_for_client(finished(client.CallCancelled()), cancelled)
+
+
+def test_a_call_that_is_let_go_starts_again_from_what_was_taken() -> None:
+    caller = CALLER.see(client.ItemReceived(K1, 2, message(1, "p"))).take()
+    seen = caller.see(client.ItemReceived(K1, 3, message(2, "p")))
+    saved, again = seen.let_go(SavedCall("instance-1", "x", None, 2)).go_on()
+    assert saved.taken == 2
+    assert again == caller
+
+
+# ------------------------------------------------------------------------------------------------ the server
+
+
+@pytest.mark.parametrize(
+    "effect",
+    [Write(C9, (b"{}",)), EndWriting(C9), server.BeginBody(C9, server.BodyKind.JSON), server.StreamAttached(S1, C9)],
+)
+def test_a_server_does_nothing_with_a_connection_that_is_lost(effect: server.StreamsEffect) -> None:
+    world = state()
+    with pytest.raises(Violation, match="lost is lost"):
+        carry_out_for_server(effect, world)
+    world.put(Wire("c1", Framing.HTTP, C9, C9, server=End.GONE))
+    with pytest.raises(Violation, match="lost is lost"):
+        carry_out_for_server(effect, world)
+
+
+def test_what_is_no_effect_is_refused() -> None:
+    with pytest.raises(TypeError, match="no effect of a client"):
+        carry_out_for_client(StreamsWorld, state())  # type: ignore[arg-type]  # that is what is tested
+    with pytest.raises(TypeError, match="no effect of a server"):
+        carry_out_for_server(StreamsWorld, state())  # type: ignore[arg-type]  # that is what is tested
+
+
+# ------------------------------------------------------------------------------------------------ in words
+
+
+def test_whatever_is_said_is_said_in_words() -> None:
+    world = state()
+    keepalive, error = b":\n\n", b'{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"no"}}'
+    world.happened.append((Role.SERVER_WANTS, Write(C9, (keepalive, error, b"retry: 5\n\n"))))
+    world.happened.append((Role.CLIENT_WANTS, finished(client.CallFailed(ErrorResponse(1, 7, "no")))))
+    assert narrate(world) == [
+        "server -> write elsewhere: nothing",
+        "server -> write elsewhere: error -32603",
+        "server -> write elsewhere: retry 5",
+        "client -> call finished 1 1 CallFailed",
+    ]

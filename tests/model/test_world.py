@@ -1,0 +1,188 @@
+"""The world of streams itself: its name, its key, its secrets, and strangers who are told nothing."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from mcpstreams_sansio import LocalProtocolError
+from mcpstreams_sansio.ids import StreamId
+from mcpstreams_sansio.server.table import STREAM_TABLE, StreamSignal, StreamState
+from mcpstreams_sansio.testing import (
+    Action,
+    Bounds,
+    Explorer,
+    Peers,
+    RecordedTable,
+    StreamsWorld,
+    Transport,
+    Violation,
+    digest,
+    format_transcript,
+    parse_transcript,
+    record,
+    replay,
+)
+from mcpstreams_sansio.testing.application import Work, WorkState
+from mcpstreams_sansio.testing.people import check_poll, only_reply
+from mcpstreams_sansio.testing.wires import Chunk, Close
+from mcpstreams_sansio.wire.jsonrpc import Response
+from mcpstreams_sansio.wire.streams import PollResult, PollStatus
+
+ENTROPY_LENGTH = 43
+
+
+def walk(world: StreamsWorld, *path: str) -> StreamsWorld:
+    """Return the world after a few actions, each of them possible where it stands."""
+    world = world.fork()
+    for text in path:
+        kind, _, target = text.partition(" ")
+        action = Action(kind, target or None)
+        assert action in world.actions(), f"{text}, where only {[str(each) for each in world.actions()]} can be"
+        world.apply(action)
+        world.check()
+    return world
+
+
+# ------------------------------------------------------------------------------------------------ its name
+
+
+def test_a_world_is_made_again_from_its_setting() -> None:
+    world = StreamsWorld(Transport.HTTP, Peers.DRAFT, Bounds(messages=3, cuts=2))
+    assert world.setting() == "http draft messages=3 cuts=2"
+    again = StreamsWorld.parse(world.setting())
+    assert again.setting() == world.setting()
+    assert again.key() == world.key()
+    assert StreamsWorld.parse("multiplexed marker").setting() == "multiplexed marker"
+
+
+@pytest.mark.parametrize(
+    "setting", ["", "http", "pigeon marker", "http marker cuts", "http marker cuts=x", "http draft x=1"]
+)
+def test_what_is_no_setting_is_refused(setting: str) -> None:
+    with pytest.raises(LocalProtocolError, match=r"no setting|no bound"):
+        StreamsWorld.parse(setting)
+
+
+# ------------------------------------------------------------------------------------------------ its key
+
+
+def test_worlds_reached_by_different_ways_have_one_key() -> None:
+    world = walk(StreamsWorld.parse("http marker messages=2"), "call k1", "connect", "up c1", "down c1")
+    assert walk(world, "send k1", "down c1").key() == walk(world, "down c1", "send k1").key()
+
+
+def test_names_of_connections_do_not_matter() -> None:
+    world = walk(StreamsWorld.parse("multiplexed marker intrusions=2 polls=1"), "call k1", "connect", "up c1")
+    assert walk(world, "intrude k1", "poll k1").key() == walk(world, "poll k1", "intrude k1").key()
+
+
+def test_the_time_of_day_does_not_matter() -> None:
+    world = walk(StreamsWorld.parse("http marker messages=0 cuts=2"), "call k1", "connect")
+    once = walk(world, "cut c1", "wait", "cut c2", "wait")
+    assert once.key() != walk(world, "cut c1", "wait").key()
+
+
+def test_what_can_still_happen_matters() -> None:
+    few, many = (walk(StreamsWorld.parse(f"http marker cuts={cuts}"), "call k1") for cuts in (1, 2))
+    assert few.key() != many.key()
+
+
+def test_a_fork_goes_its_own_way() -> None:
+    world = walk(StreamsWorld.parse("multiplexed marker"), "call k1", "connect")
+    before = world.key()
+    fork = walk(world, "up c1", "send k1")
+    assert world.key() == before
+    assert fork.key() != before
+    assert [str(action) for action in world.actions()] == ["up c1"]
+
+
+# ------------------------------------------------------------------------------------------------ its secrets
+
+
+@pytest.mark.rule("Q11b", "R3")
+@pytest.mark.parametrize("setting", ["multiplexed marker asks=1 cuts=1 durable=1", "http marker cancels=1 cuts=1"])
+def test_no_secret_stands_in_a_transcript(setting: str) -> None:
+    explorer = Explorer(StreamsWorld.parse(setting), max_states=300, key_digest=digest)
+    while explorer.advance(100):
+        pass
+    for goal in explorer.report().goals:
+        text = format_transcript(record(StreamsWorld.parse(setting), explorer.path_to(goal)))
+        assert "token-" not in text
+        assert not any(len(word) >= ENTROPY_LENGTH for word in text.replace("/", " ").split())
+
+
+def test_a_transcript_of_a_world_is_gone_again() -> None:
+    world = StreamsWorld.parse("http marker cuts=1")
+    path = [Action("call", "k1"), Action("connect"), Action("up", "c1"), Action("cut", "c1"), Action("wait")]
+    text = format_transcript(record(world, path, ["a call is sent again"]))
+    assert "client -> attempt made 1 resend" in text
+    again = StreamsWorld.parse(parse_transcript(text).setting)
+    replay(again, parse_transcript(text))
+    assert again.key() == walk(world, *map(str, path)).key()
+
+
+# ------------------------------------------------------------------------------------------------ strangers
+
+
+WORK = Work(1, StreamId("stream-00001"), 7, "p", messages=0, asks=0)
+
+
+@pytest.mark.parametrize(
+    ("work", "status", "has_request", "has_error"),
+    [
+        (WorkState.RUNNING, "live", False, False),
+        (WorkState.ASKING, "live", True, False),
+        (WorkState.SUCCEEDED, "completed", False, False),
+        (WorkState.FAILED, "completed", False, True),
+        (WorkState.FAILED, "completed", False, False),
+    ],
+)
+def test_a_poll_may_say_what_is_true(work: WorkState, status: PollStatus, has_request: bool, has_error: bool) -> None:
+    check_poll(PollResult(WORK.stream_id, status, True, has_request, has_error), WORK.become(work))
+
+
+@pytest.mark.parametrize(
+    ("work", "status", "has_request", "has_error"),
+    [
+        (WorkState.RUNNING, "completed", False, False),
+        (WorkState.FAILED, "live", False, True),
+        (WorkState.RUNNING, "live", True, False),
+        (WorkState.ASKING, "live", False, False),
+        (WorkState.SUCCEEDED, "completed", False, True),
+    ],
+)
+def test_a_poll_that_lies_is_found(work: WorkState, status: PollStatus, has_request: bool, has_error: bool) -> None:
+    with pytest.raises(Violation, match="a poll tells the truth"):
+        check_poll(PollResult(WORK.stream_id, status, True, has_request, has_error), WORK.become(work))
+
+
+def test_a_stranger_is_told_one_thing_or_nothing() -> None:
+    reply = Chunk(b'{"jsonrpc":"2.0","id":"visit","result":{}}')
+    assert only_reply(()) is None
+    assert only_reply((reply,)) == Response("visit", {})
+    for told in ((reply, reply), (Close(),)):
+        with pytest.raises(Violation, match="more than a reply"):
+            only_reply(told)
+
+
+def test_what_a_stranger_is_told_may_have_to_wait_for_the_disk() -> None:
+    world = walk(StreamsWorld.parse("multiplexed marker polls=1 durable=1"), "call k1", "connect", "up c1", "logged")
+    assert "server <- poll received visit visit stream-00001" in walk(world, "send k1", "poll k1").effects()
+
+
+# ------------------------------------------------------------------------------------------------ its tables
+
+
+def test_a_recorded_table_is_the_table_and_remembers() -> None:
+    table = RecordedTable(STREAM_TABLE)
+    assert dict(table) == dict(STREAM_TABLE)
+    assert len(table) == len(STREAM_TABLE) == len(list(itertools.product(StreamState, StreamSignal)))
+    fresh = RecordedTable(STREAM_TABLE)
+    cell = (StreamState.LIVE, StreamSignal.MESSAGE)
+    assert fresh[cell] == STREAM_TABLE[cell]
+    assert fresh.seen() == {cell: 1}
+    assert cell not in fresh.unseen()
+    assert (StreamState.LIVE, StreamSignal.POLL) in fresh.unseen()
+    assert (StreamState.LIVE, StreamSignal.EXPIRY) not in fresh.unseen(), "it is forbidden"
