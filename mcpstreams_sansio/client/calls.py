@@ -94,13 +94,13 @@ class Efforts:
         """Return a hashable value; times are relative to `now`, and a path that is steady is just that.
 
         The total is left out: it only ever rises, and its limit is a backstop far beyond all that is compared. Quiet
-        polls are counted as far as they make a difference.
+        polls are counted, and patience is measured, as far as it makes a difference.
         """
         return (
             self.in_vain,
             min(self.quiet_polls, max(config.tries_to_ceiling, config.max_quiet_polls)),
             self.unknown_fates,
-            None if self.stranded_at is None else now - self.stranded_at,
+            None if self.stranded_at is None else min(now - self.stranded_at, config.patience),
             None if self.path_since is None else min(now - self.path_since, config.steady_after),
             self.asked_pause,
             max(self.not_before - now, 0.0),

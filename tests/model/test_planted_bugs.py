@@ -13,10 +13,11 @@ import attrs
 import pytest
 
 from mcpstreams_sansio import deadlines
-from mcpstreams_sansio.client import asks, calls, ledger, policy, positions, questions, recovery
+from mcpstreams_sansio.client import asks, calls, ledger, policy, positions, questions, recovery, replies
 from mcpstreams_sansio.client.effects import Doubt
 from mcpstreams_sansio.server import attachments, gate, keys, log, outbox, registry, stream
 from mcpstreams_sansio.testing import SETTLES, Counterexample, StreamsWorld, explore, format_transcript, record
+from mcpstreams_sansio.wire.refusals import Reason
 
 ENOUGH = 20_000
 """States within which every fault is found."""
@@ -89,6 +90,13 @@ def client_gives_up_at_once(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(recovery, "within_budget", lambda *_: False)
 
 
+def client_retries_for_ever(patch: pytest.MonkeyPatch) -> None:
+    """What the server no longer has is asked for again and again (cases G1, G2)."""
+    patch.setattr(replies, "VERDICTS", dict.fromkeys(Reason, policy.Verdict.LATER))
+    patch.setattr(recovery, "within_budget", lambda *_: True)
+    patch.setattr(calls.Efforts, "begin", nothing)
+
+
 def client_sends_an_answer_once(patch: pytest.MonkeyPatch) -> None:
     """An answer that was on its way when the connection broke is taken to have arrived (rule R24)."""
     patch.setattr(asks.Asks, "lose_path", nothing)
@@ -132,6 +140,8 @@ FAULTS = [
     Fault(client_stops_retrying, "multiplexed marker cuts=1", "every call is settled", 3),
     Fault(client_stops_retrying, "http draft cuts=1", "every call is settled", 6),
     Fault(client_gives_up_at_once, "http marker cuts=1", "an answer in the end", 3),
+    Fault(client_retries_for_ever, "multiplexed draft cuts=1 hurries=1", "every call is settled", 8),
+    Fault(client_retries_for_ever, "http draft cuts=1 hurries=1", "every call is settled", 10),
     Fault(client_sends_an_answer_once, "multiplexed marker asks=1 cuts=1", "an answer arrives", 14),
     Fault(client_never_sends_again, "http marker cuts=1", "an answer in the end", 3),
 ]
