@@ -54,6 +54,8 @@ class Text:
     """Where a name stood, there is a `#`."""
     names: tuple[Name, ...]
     """What stood there."""
+    attempts: frozenset[int]
+    """Those of the names that are attempts."""
 
 
 def stream_name(number: int) -> StreamId:
@@ -86,7 +88,8 @@ def text_of(value: object) -> Text:
     words: list[str] = []
     names: list[Name] = []
     _write(value, words, names)
-    return Text("".join(words), tuple(names))
+    attempts = frozenset([name for name in names if isinstance(name, int) and name < 1])
+    return Text("".join(words), tuple(names), attempts)
 
 
 def numbered(texts: Iterable[Text]) -> tuple[tuple[str, ...], tuple[int, ...]]:
@@ -94,14 +97,11 @@ def numbered(texts: Iterable[Text]) -> tuple[tuple[str, ...], tuple[int, ...]]:
 
     Attempts come first, in their own order: for the future it matters which of two is the later one, and no more.
     """
-    templates: list[str] = []
-    names: list[Name] = []
-    for text in texts:
-        templates.append(text.template)
-        names += text.names
-    attempts = sorted({name for name in names if isinstance(name, int) and name < 1})
+    parts = tuple(texts)
+    attempts = sorted(frozenset[int]().union(*[part.attempts for part in parts]))
     numbers: dict[Name, int] = {attempt: number for number, attempt in enumerate(attempts)}
-    return tuple(templates), tuple([numbers.setdefault(name, len(numbers)) for name in names])
+    names = [name for part in parts for name in part.names]
+    return tuple([part.template for part in parts]), tuple([numbers.setdefault(name, len(numbers)) for name in names])
 
 
 _Words: TypeAlias = list[str]
@@ -185,7 +185,8 @@ def _text_of_tuple(value: tuple[object, ...]) -> tuple[str, tuple[Name, ...]]:
 def _write_each(value: Iterable[object], words: _Words, names: _Names) -> None:
     words.append("(")
     for each in value:
-        _write(each, words, names)
+        write = _WRITERS.get(type(each), _write)
+        write(each, words, names)  # type: ignore[arg-type]  # the table has the writer of this very type
     words.append("),")
 
 

@@ -53,6 +53,10 @@ class Counters:
     asks: int = 0
     seeds: int = 0
 
+    def fork(self) -> Self:
+        """Return an independent copy."""
+        return type(self)(self.calls, self.wires, self.connections, self.streams, self.scopes, self.asks, self.seeds)
+
 
 @final
 @attrs.define(eq=False)
@@ -189,18 +193,24 @@ class State:
 
     def fork(self) -> Self:
         """Return an independent copy of everything that changes."""
-        return attrs.evolve(
-            self,
-            server=self.server.fork(),
-            client=self.client.fork(),
-            wires=self.wires.copy(),
-            works=self.works.copy(),
-            tokens=self.tokens.copy(),
-            callers=self.callers.copy(),
-            witness=self.witness.fork(),
-            counters=attrs.evolve(self.counters),
-            happened=[],
-            departed={},
+        return type(self)(
+            self.transport,
+            self.peers,
+            self.bounds,
+            self.left,
+            self.server.fork(),
+            self.client.fork(),
+            self.disk,
+            self.wires.copy(),
+            self.works.copy(),
+            self.tokens.copy(),
+            self.callers.copy(),
+            self.witness.fork(),
+            self.counters.fork(),
+            self.scope,
+            self.session,
+            self.shared,
+            self.now,
         )
 
     def settled(self) -> bool:
