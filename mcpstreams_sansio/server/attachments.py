@@ -90,8 +90,8 @@ def decide(registry: Registry, path: Connection) -> None:
             registry.set_timer((ConnectionTimer.DECIDE, path.connection_id), registry.config.sse_after)
         case BodyPolicy.NEVER:
             pass
-        case _:
-            assert_never(path.body)
+        case never:
+            assert_never(never)
 
 
 def open_events(registry: Registry, path: Connection) -> None:

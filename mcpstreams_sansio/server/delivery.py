@@ -5,7 +5,6 @@ from __future__ import annotations
 from mcpstreams_sansio.connections import DropReason, EndWriting, Framing, Write
 from mcpstreams_sansio.server import attachments, lifecycle, paths, production, room
 from mcpstreams_sansio.server.effects import BeginBody, BodyKind
-from mcpstreams_sansio.server.inputs import BodyPolicy
 from mcpstreams_sansio.server.outbox import Connection, Phase
 from mcpstreams_sansio.server.records import EntryKind
 from mcpstreams_sansio.server.registry import ConnectionTimer, Registry
@@ -49,7 +48,7 @@ def _decide(registry: Registry, path: Connection) -> None:
         stream.log.mark_sent(entry.sequence)
         _write_json(registry, path, entry.payload)
         lifecycle.finish_as_json(registry, stream)
-    elif path.body is not BodyPolicy.NEVER:
+    else:
         attachments.open_events(registry, path)
 
 

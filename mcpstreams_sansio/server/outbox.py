@@ -215,8 +215,8 @@ class Connection:
                 return payload
             case Framing.HTTP:
                 return encode_payload(payload, identifier)
-            case _:
-                assert_never(self.framing)
+            case never:
+                assert_never(never)
 
     def fork(self) -> Self:
         """Return an independent copy."""

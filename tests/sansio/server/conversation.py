@@ -178,6 +178,11 @@ class Client:
         return None if self.head is None else self.head.body
 
     @property
+    def open(self) -> bool:
+        """Whether more may come."""
+        return self.way is Way.OPEN
+
+    @property
     def create(self) -> StreamCreate:
         """The last `create` that was written."""
         return read_create([m.params for m in self.messages if isinstance(m, Notification) and gist(m) == "create"][-1])

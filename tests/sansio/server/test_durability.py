@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import attrs
 import pytest
 
 from mcpstreams_sansio.ids import Secret, StreamId
@@ -292,3 +293,21 @@ def test_without_a_log_none_can_fail() -> None:
     talk.lose_disk()
     talk.respond()
     assert line.heard() == ["create", "result 7", "end"]
+
+
+@pytest.mark.rule("R3", "R9")
+@pytest.mark.parametrize("tombstones", [1, 100])
+def test_a_fresh_token_that_is_durable_too_late_opens_nothing(tombstones: int) -> None:
+    talk = Conversation(attrs.evolve(DURABLE, max_tombstones=tombstones))
+    line = talk.connect()
+    line.call(peer=MARKER, key=KEY, attempt="a.1")
+    line.ack(1)
+    line.call(8, "other")
+    talk.prompt_disk = False
+    line.call(peer=MARKER, key=KEY, attempt="a.2", stream="s2", token=Secret("fresh"))
+    line.cancelled(7)
+    line.cancelled(8)
+    while talk.batch is not None:
+        talk.sync()
+    assert line.heard() == ["create", "create", "end", "end"]
+    assert line.poll(token=Secret("fresh")) == ("error stream_not_found" if tombstones == 1 else "error cancelled")

@@ -169,3 +169,17 @@ def test_an_application_that_runs_on_is_no_longer_held_back() -> None:
     assert talk.application() == ["start s1", "hold s1", "more s1"]
     talk.say(3)
     assert talk.application() == ["refused s1: abandoned"]
+
+
+@pytest.mark.rule("R9", "P8")
+def test_a_call_whose_client_is_lost_before_it_is_durable_starts_all_the_same() -> None:
+    talk = Conversation(StreamsConfig(durable=True), prompt_disk=False)
+    line = talk.connect()
+    line.call()
+    line.lose()
+    assert talk.application() == []
+    talk.sync()
+    assert talk.application() == ["start s1"]
+    other = talk.connect()
+    other.resume()
+    assert other.heard() == ["create"]

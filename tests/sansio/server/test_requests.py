@@ -197,3 +197,28 @@ def test_a_cancellation_is_accepted_once_it_is_durable() -> None:
     assert exchange.body is None
     talk.sync()
     assert exchange.body is BodyKind.EMPTY
+
+
+@pytest.mark.rule("Q3c")
+def test_two_resumes_that_wait_do_not_share_an_id() -> None:
+    talk = Conversation()
+    line, other = talk.connect(), talk.connect()
+    line.call(1, "s1")
+    line.call(2, "s2")
+    line.lose()
+    other.resume(9, "s1")
+    other.resume(9, "s2")
+    other.call(9, "s3")
+    assert other.heard() == ["create", "error 9 id_in_use", "error 9 id_in_use"]
+    talk.respond("s1")
+    other.resume(9, "s2")
+    assert other.heard() == ["result 1", "end", "result 9", "create"]
+
+
+@pytest.mark.rule("R21", "Q11h")
+def test_a_cancellation_by_key_for_which_there_is_no_room_is_forgotten() -> None:
+    talk = Conversation(StreamsConfig(max_keys=1))
+    line = talk.connect()
+    line.call(7, peer=MARKER, key="1" * 22)
+    line.cancelled(key=KEY)
+    assert len(talk.machine._registry.keys) == 1
