@@ -80,6 +80,12 @@ def confirm(ledger: Ledger, call: Call) -> None:
     ledger.remove(call)
 
 
+def trust(ledger: Ledger, call: Call) -> None:
+    """Leave what tells the server to arrive, and do not wait for it."""
+    ledger.abandon_path(call)
+    confirm(ledger, call)
+
+
 def detach(ledger: Ledger, call: Call) -> None:
     """Let go of a call so that it can be brought back: it is not cancelled, only no longer delivered here (Q2f)."""
     ledger.effects += [AskWithdrawn(call.call_id, ask_id) for ask_id in call.asks.open()]

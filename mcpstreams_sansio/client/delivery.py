@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, assert_never
 
-from mcpstreams_sansio.client import cancelling, endings, questions, recovery, replies
+from mcpstreams_sansio.client import acknowledging, cancelling, endings, questions, recovery, replies
 from mcpstreams_sansio.client.calls import Call, KnownStream
 from mcpstreams_sansio.client.effects import DuplicateDropped, ItemReceived, PauseReading, UnclaimedMessage
 from mcpstreams_sansio.client.inputs import MessageReceived, PositionReceived, RetryReceived
@@ -186,6 +186,7 @@ def _receive_cancelled(ledger: Ledger, event: MessageReceived, message: Notifica
             questions.withdraw_loose(ledger, ask_id)
     elif _is_next(ledger, call, event, tag):
         call.positions.take_up(_event_id(ledger, event.connection_id, event.event_id))
+        acknowledging.acknowledge(ledger, call)
         if is_request_id(ask_id) and call.asks.get(ask_id) is not None:
             questions.withdraw(ledger, call, ask_id)
 
@@ -279,17 +280,22 @@ def _receive_end(ledger: Ledger, event: MessageReceived, message: Notification) 
     if call.state is CallState.CANCELLING:
         cancelling.confirm(ledger, call)
     elif call.state is CallState.SETTLING:
-        _end_answered(ledger, call, _sequence(call, tag))
+        _end_answered(ledger, call, event, _sequence(call, tag))
     elif call.state in DELIVERING:
         _end_unanswered(ledger, call, event, tag)
 
 
-def _end_answered(ledger: Ledger, call: Call, sequence: int | None) -> None:
-    """Check that nothing was missing before the response: `end` is exactly one above it (rule R4)."""
+def _end_answered(ledger: Ledger, call: Call, event: MessageReceived, sequence: int | None) -> None:
+    """Check that nothing was missing before the response: `end` is exactly one above it (rule R4).
+
+    The caller has its answer since then (rule Q3d), so a server that left something out before an error, which has no
+    position of its own, is only reported; what it left out is not acknowledged.
+    """
     if sequence is None or call.positions.place(sequence) is Place.NEXT:
         call.end = call.positions.take_up(None)
     else:
         call.end = sequence
+        ledger.effects.append(UnclaimedMessage(event.connection_id, event.message))
     call.step(CallSignal.CONTACT)
     endings.settle(ledger, call)
 

@@ -29,13 +29,16 @@ _PASSING: Final = frozenset({StatusVerdict.LATER, StatusVerdict.FAILED})
 
 
 def link_up(ledger: Ledger, event: LinkUp) -> None:
-    """Requests can be sent: whatever waited for that goes out now."""
+    """Requests can be sent: whatever waited for that goes out now.
+
+    Those that got nothing from the links before go first, or short links would serve the same calls each time.
+    """
     if ledger.link is not None:
         take_link_down(ledger)
     ledger.link, ledger.server = event, event.server
     if event.shared is not None:
         ledger.connection_ids.skip(event.shared)
-    for call in list(ledger.calls.values()):
+    for call in sorted(ledger.calls.values(), key=lambda call: -call.efforts.in_vain):
         if call.state is CallState.STRANDED:
             recovery.depart(ledger, call)
         elif call.state is CallState.CANCEL_DUE:
@@ -70,9 +73,20 @@ def take_link_down(ledger: Ledger) -> None:
 
 
 def give_up(ledger: Ledger, event: LinkGivenUp) -> None:
-    """No server will be reached any more: every caller gets its outcome now, and nothing is left open (case H2)."""
+    """No server will be reached any more: every caller gets its outcome now, and nothing is left open (case H2).
+
+    What the server has to hear is sent a last time if that is possible, and is left to arrive: cancellations, answers
+    and acknowledgements (rules R6, R22).
+    """
     for call in list(ledger.calls.values()):
-        _give_up_call(ledger, call, _DOUBTS[event.why])
+        if call.state is CallState.CANCEL_DUE and ledger.link is not None:
+            cancelling.announce(ledger, call)
+        if call.state is CallState.CANCELLING:
+            cancelling.trust(ledger, call)
+        elif call.state is not CallState.FINISHED:
+            _give_up_call(ledger, call, _DOUBTS[event.why])
+    ledger.acks.accept()
+    acknowledging.flush(ledger)
     link_down(ledger, LinkDown())
     ledger.exchanges.clear()
     ledger.acks.accept()

@@ -159,6 +159,12 @@ class Ledger:
         if path is not None and self.exchanges.pop(path, None) is not None:
             self.effects.append(LeavePath(path))
 
+    def abandon_path(self, call: Call) -> None:
+        """Let go of a call's path without closing it: what was sent there may still arrive."""
+        path, call.path = call.path, None
+        if path is not None:
+            self.exchanges.pop(path, None)
+
     def expect_reply(self, call: Call) -> RequestId:
         """Return the id of a new request about a call; its reply is the only one that counts from now on."""
         self.forget_errand(call)
@@ -230,6 +236,7 @@ class Ledger:
             self.server,
             tuple(call.snapshot(now, self.config) for call in self.calls.values()),
             tuple(f"{self.config.instance}.{call.attempt}" for call in self.calls.values()),
+            tuple(call.session == self.session for call in self.calls.values()),
             tuple(self.settling),
             tuple(
                 (path, exchange.role, exchange.session == self.session, exchange.call_id, exchange.ask_id)

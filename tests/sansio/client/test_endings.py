@@ -134,12 +134,63 @@ def test_what_was_taken_is_still_acknowledged_when_all_is_given_up() -> None:
     assert talk.tell(LinkGivenUp(GivenUp.CLOSED)) == []
 
 
-def test_a_cancellation_that_the_server_does_not_know_of_is_given_up_too() -> None:
+@pytest.mark.rule("R22", "R27")
+def test_a_cancellation_that_is_on_its_way_is_left_to_arrive_when_all_is_given_up() -> None:
+    talk = following(http=True)
+    assert talk.cancel()[-1] == "c2 <- cancel s1"
+    assert talk.tell(LinkGivenUp(GivenUp.CLOSED)) == []
+    assert talk.state() is None
+    assert talk.cut(2) == []
+
+
+@pytest.mark.rule("R22", "R27")
+def test_a_cancellation_that_waits_goes_out_once_more_when_all_is_given_up() -> None:
     talk = following(http=True)
     talk.cancel()
-    assert talk.tell(LinkGivenUp(GivenUp.CLOSED)) == ["leave c2"]
+    talk.cut(2)
+    assert talk.state() is CallState.CANCEL_DUE
+    assert talk.tell(LinkGivenUp(GivenUp.CLOSED)) == ["1: tries cancel", "c3 <- cancel s1"]
+    assert talk.state() is None
+
+
+def test_a_cancellation_is_given_up_where_nothing_can_be_sent() -> None:
     talk = following()
     talk.link_down()
     talk.cancel()
     assert talk.tell(LinkGivenUp(GivenUp.CLOSED)) == []
     assert talk.state() is None
+
+
+def test_a_cancellation_by_an_id_that_no_session_knows_any_more_is_given_up() -> None:
+    talk = Conversation(http=True, server=DRAFT)
+    talk.link_up()
+    talk.call()
+    talk.primes(0, path=1)
+    assert talk.cancel()[-1] == "c2 <- cancelled 1"
+    talk.link_down()
+    talk.link_up()
+    talk.cut(2)
+    assert talk.state() is CallState.CANCEL_DUE
+    assert talk.tell(LinkGivenUp(GivenUp.CLOSED)) == []
+    assert talk.state() is None
+
+
+def test_a_cancellation_whose_patience_is_over_is_given_up_where_it_could_be_sent() -> None:
+    talk = following(http=True)
+    talk.cancel()
+    talk.cut(2)
+    talk.now += talk.config.cancel_patience
+    assert talk.tell(LinkGivenUp(GivenUp.CLOSED)) == []
+    assert talk.state() is None
+
+
+@pytest.mark.rule("R6")
+def test_what_waits_behind_an_exchange_with_acknowledgements_is_sent_when_all_is_given_up() -> None:
+    talk = following(http=True)
+    talk.progresses(2, path=1)
+    talk.progresses(3, path=1)
+    talk.take(2)
+    assert talk.wait(talk.config.ack_interval) == ["c2 <- ack s1 2"]
+    talk.take(3)
+    talk.responds(4, path=1)
+    assert talk.tell(LinkGivenUp(GivenUp.CLOSED)) == ["leave c1", "c3 <- ack s1 4"]

@@ -185,3 +185,21 @@ def test_all_calls_of_a_connection_come_back_when_it_is_lost() -> None:
     talk.link_down()
     talk.link_up()
     assert talk.wait(1.0)[1::2] == [f"c2 <- resume s{number} after 1 #2" for number in (1, 2, 3)]
+
+
+def test_where_links_are_short_those_that_got_nothing_go_first() -> None:
+    talk = Conversation()
+    talk.link_up()
+    for number in (1, 2, 3):
+        talk.call()
+        talk.creates(number=number)
+    for path in (2, 3):
+        talk.link_down()
+        talk.wait(1.5)
+        talk.link_up()
+        assert talk.wait(0.0) == []
+        talk.progresses(path, number=1)
+    talk.link_down()
+    talk.wait(8.0)
+    served = [text for text in talk.link_up() if "resume" in text and "<-" in text]
+    assert [text.split()[3] for text in served] == ["s2", "s3", "s1"]

@@ -85,6 +85,24 @@ def test_a_moment_that_is_planned_is_not_moved_by_a_weaker_wish() -> None:
     assert books.deadlines.next() is None
 
 
+def test_a_path_that_is_abandoned_stays_open() -> None:
+    books = ledger()
+    call = added(books)
+    call.path = path = books.open_path(Role.CALL, call.call_id)
+    books.abandon_path(call)
+    books.abandon_path(call)
+    assert books.call_of(path) is None
+    assert not books.effects
+    assert not books.exchanges
+
+
+def test_whether_the_session_knows_a_call_makes_a_difference() -> None:
+    books, other = ledger(), ledger()
+    added(books).session = books.session
+    added(other)
+    assert books.snapshot(100.0) != other.snapshot(100.0)
+
+
 def test_what_is_removed_leaves_nothing_behind() -> None:
     books = ledger()
     call = added(books)
