@@ -69,7 +69,7 @@ from mcpstreams_sansio.connections import (
 )
 from mcpstreams_sansio.errors import LocalProtocolError
 from mcpstreams_sansio.http.client import HTTPClient, HTTPEvent
-from mcpstreams_sansio.http.exchange import Endpoint
+from mcpstreams_sansio.http.exchange import Endpoint, Exchanges
 from mcpstreams_sansio.http.messages import SendRequest
 from mcpstreams_sansio.peer.client import ClientPeer, PeerEvent
 from mcpstreams_sansio.wire.handshake import ClientHello, client_capabilities, initialize_request
@@ -146,7 +146,7 @@ class Client:
         ids = self._streams.connection_ids
         self._front: ClientPeer | HTTPClient
         if isinstance(transport, Endpoint):
-            self._front = HTTPClient(config, transport, hello, ids)
+            self._front = HTTPClient(config, transport, hello, Exchanges(ids))
         elif transport is Framing.HTTP:
             raise LocalProtocolError("HTTP needs an endpoint")
         else:

@@ -1,15 +1,18 @@
-"""One exchange as a client sees it: the request that begins it, and what has come of it so far."""
+"""The exchanges of a client: the request that begins each, what has come of it so far, and when it is given up."""
 
 from __future__ import annotations
 
 import enum
-from typing import Final, final
+from typing import Final, Self, final
 
 import attrs
 
+from mcpstreams_sansio.client.connection_ids import ConnectionIds
 from mcpstreams_sansio.client.inputs import PathRefused
+from mcpstreams_sansio.connections import DropConnection, DropReason
+from mcpstreams_sansio.deadlines import Deadlines
 from mcpstreams_sansio.http.bodies import Body, IgnoredBody
-from mcpstreams_sansio.http.messages import Headers, HTTPRequest
+from mcpstreams_sansio.http.messages import Headers, HTTPRequest, SendRequest
 from mcpstreams_sansio.ids import ConnectionId, RequestId, Secret
 from mcpstreams_sansio.wire.revisions import NEWEST, REVISIONS, Revision
 
@@ -33,6 +36,8 @@ class Errand(enum.Enum):
     NOTICE = "notice"
     """A notification of the application."""
     DELETE = "delete"
+    SETTLED = "settled"
+    """Nothing: what was asked is answered, and whatever the body still brings means nothing."""
 
 
 @final
@@ -62,6 +67,90 @@ class Exchange:
     """How its answer is read; nothing counts before the head has come."""
     refused: PathRefused | None = None
     """What its status says, where that is no success and the body may say more."""
+
+
+@final
+@attrs.define(eq=False)
+class Exchanges:
+    """The exchanges of one client that are not over.
+
+    Args:
+        connection_ids: Where the ids of those come from that the client begins by itself.
+    """
+
+    connection_ids: ConnectionIds
+    _open: dict[ConnectionId, Exchange] = attrs.field(factory=dict)
+    _deadlines: Deadlines[ConnectionId] = attrs.field(factory=Deadlines)
+
+    @property
+    def all_settled(self) -> bool:
+        """Whether nothing is still to be heard of any of them."""
+        return all(exchange.errand is Errand.SETTLED for exchange in self._open.values())
+
+    def get(self, connection_id: ConnectionId) -> Exchange | None:
+        """Return an exchange, unless it is over."""
+        return self._open.get(connection_id)
+
+    def begin(
+        self, errand: Errand, request: HTTPRequest, session: Session | None, connection_id: ConnectionId | None = None
+    ) -> tuple[Exchange, SendRequest]:
+        """Begin an exchange; return it, and what begins it outside."""
+        chosen = self.connection_ids.next() if connection_id is None else connection_id
+        exchange = Exchange(chosen, errand, None if session is None else session.session_id)
+        self._open[chosen] = exchange
+        return exchange, SendRequest(chosen, request)
+
+    def give_until(self, exchange: Exchange, deadline: float) -> None:
+        """Give an exchange up at this moment, unless it is given another one."""
+        self._deadlines.set(exchange.connection_id, deadline)
+
+    def let_be(self, connection_id: ConnectionId) -> None:
+        """Give an exchange as much time as it takes."""
+        self._deadlines.clear(connection_id)
+
+    def settle(self, exchange: Exchange, deadline: float) -> None:
+        """Let an answered exchange come to its end, so that its connection can serve again; only not for ever."""
+        exchange.errand, exchange.body = Errand.SETTLED, IgnoredBody()
+        self.give_until(exchange, deadline)
+
+    def forget(self, exchange: Exchange) -> None:
+        """An exchange is over."""
+        self._open.pop(exchange.connection_id, None)
+        self._deadlines.clear(exchange.connection_id)
+
+    def drop(self, connection_id: ConnectionId, reason: DropReason) -> list[DropConnection]:
+        """Break an exchange off, unless it is over."""
+        exchange = self._open.get(connection_id)
+        if exchange is None:
+            return []
+        self.forget(exchange)
+        return [DropConnection(connection_id, reason)]
+
+    def drop_all(self) -> list[DropConnection]:
+        """Break every exchange off."""
+        return [drop for connection_id in list(self._open) for drop in self.drop(connection_id, DropReason.FINISHED)]
+
+    def next_deadline(self) -> float | None:
+        """Return when the first one is given up."""
+        return self._deadlines.next()
+
+    def pop_due(self, now: float) -> Exchange | None:
+        """Return an exchange that is to be given up, if there is one."""
+        connection_id = self._deadlines.pop_due(now)
+        return None if connection_id is None else self._open[connection_id]
+
+    def fork(self, connection_ids: ConnectionIds) -> Self:
+        """Return an independent copy that takes its ids from elsewhere."""
+        copies = {key: attrs.evolve(each, body=each.body.fork()) for key, each in self._open.items()}
+        return type(self)(connection_ids, copies, self._deadlines.fork())
+
+    def snapshot(self, now: float) -> tuple[object, ...]:
+        """Return a hashable value, equal for exchanges that will be treated alike between two events."""
+        exchanges = tuple(
+            (each.connection_id, each.errand, each.session_id, each.request_id, type(each.body).__name__, each.refused)
+            for each in self._open.values()
+        )
+        return (exchanges, self._deadlines.snapshot(now))
 
 
 @final

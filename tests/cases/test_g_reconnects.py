@@ -114,7 +114,7 @@ def test_g10_nothing_goes_out_before_the_session_is_known() -> None:
     driven = Driven(in_session().transport)
     assert driven.call() == ["c1 <- POST initialize 2025-11-25"]
     assert driven.meets(1) == ["c2 <- POST initialized in session-1"]
-    assert driven.heads(2, 202)[-1] == "c3 <- POST call 1 key #1 in session-1"
+    assert driven.accepts(2)[-1] == "c3 <- POST call 1 key #1 in session-1"
 
 
 @pytest.mark.rule("H31")
@@ -126,7 +126,7 @@ def test_g11_404_means_the_session_if_there_was_one_and_nothing_but_itself_if_no
     without = Driven(driven.transport, QUIET, driven.hello)
     without.opens()
     without.replies(1, Response(f"{INSTANCE}-link.1", HELLO))
-    without.heads(2, 202)
+    without.accepts(2)
     without.call()
     assert without.heads(CALL, 404) == ["drop c3: finished", "1: ends with not run: refused @0"]
 

@@ -20,7 +20,7 @@ def test_i2_one_404_leads_to_one_new_session() -> None:
     assert driven.wait(1.0) == ["c5 <- POST initialize 2025-11-25"]
     assert b"mcp-session-id" not in dict(driven.requests[5].headers)
     driven.meets(5, 2)
-    driven.heads(6, 202)
+    driven.accepts(6)
     driven.wait(1.0)
     assert driven.heads(7, 404)[-1] == "failed: session lost"
     assert driven.wait(1_000.0) == []
@@ -57,7 +57,7 @@ def test_i10_a_session_that_goes_while_a_stream_is_read_can_be_renewed() -> None
     driven.heads(4, 404)
     driven.wait(1.0)
     driven.meets(5, 2)
-    texts = driven.heads(6, 202) + driven.wait(1.0)
+    texts = driven.accepts(6) + driven.wait(1.0)
     assert texts[-1] == "c7 <- POST call 2 key #2 in session-2"
     assert driven.ends(CALL) == []
     assert driven.wait(1.0)[-1] == "c8 <- POST resume s1 after 1 #2 in session-2"
@@ -81,5 +81,5 @@ def test_i2_a_session_that_served_once_may_be_renewed_again_and_again() -> None:
         driven.wait(CONFIG.retry_ceiling)
         handshake += 1
         driven.meets(path + 2, handshake)
-        assert driven.heads(path + 3, 202)[0] == "connected to server"
+        assert driven.accepts(path + 3)[0] == "connected to server"
         path = max(driven.requests) + 1

@@ -285,7 +285,7 @@ async def test_leaving_early_cancels_the_work_at_the_server(transport: Transport
 
 
 @pytest.mark.rule("R22", "R27")
-@pytest.mark.parametrize("transport", [over_memory, over_tcp])
+@every_transport
 async def test_the_server_hears_of_a_cancelled_call_although_everything_is_cancelled(transport: Transport) -> None:
     handler = Waiting()
     async with transport(handler) as connect:

@@ -300,6 +300,10 @@ class Driven:
         """The head of a response comes."""
         return self.tell(HeadReceived(ConnectionId(path), status, headers))
 
+    def accepts(self, path: int) -> list[str]:
+        """A response that has no body comes."""
+        return self.heads(path, 202) + self.ends(path)
+
     def replies(self, path: int, message: Message, *headers: tuple[bytes, bytes], status: int = 200) -> list[str]:
         """A response with one message comes, as JSON."""
         texts = self.heads(path, status, JSON, *headers)
@@ -319,7 +323,7 @@ class Driven:
         """Go through the first handshake; return what the client does then."""
         self.opens()
         self.meets(1)
-        return self.heads(2, 202)
+        return self.accepts(2)
 
 
 def _framed(event: Message | SSEEvent) -> bytes:
