@@ -45,7 +45,13 @@ class Accepted:
     answer: Answer = attrs.field(repr=False)
 
 
-Ask: TypeAlias = Open | Outstanding | Accepted
+@final
+@attrs.frozen
+class Withdrawn:
+    """The server no longer wants an answer; the log may still hold the question, and replay it."""
+
+
+Ask: TypeAlias = Open | Outstanding | Accepted | Withdrawn
 
 
 @final
@@ -67,13 +73,13 @@ class Asks:
         return len(self._asks)
 
     def longest_answered(self) -> RequestId | None:
-        """Return the question that can best be forgotten: one whose answer was accepted, else one that is on its way.
+        """Return the question that can best be forgotten: one that is settled, else one whose answer is on its way.
 
         Never one whose answer waits for a path: asked again, it would be answered with something else (case T20).
         """
-        accepted = [ask_id for ask_id, ask in self._asks.items() if isinstance(ask, Accepted)]
+        settled = [ask_id for ask_id, ask in self._asks.items() if isinstance(ask, Accepted | Withdrawn)]
         under_way = [key for key, ask in self._asks.items() if isinstance(ask, Outstanding) and ask.path is not None]
-        return next(iter(accepted + under_way), None)
+        return next(iter(settled + under_way), None)
 
     def remove(self, ask_id: RequestId) -> None:
         """Forget a question."""

@@ -15,13 +15,10 @@ from mcpstreams_sansio.errors import RemoteProtocolError
 from mcpstreams_sansio.ids import ConnectionId, RequestId
 from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, Notification, Request, Response, is_request_id
 from mcpstreams_sansio.wire.meta import read_window
-from mcpstreams_sansio.wire.methods import CANCELLED, PING
+from mcpstreams_sansio.wire.methods import CANCELLED, PING, PROGRESS
 from mcpstreams_sansio.wire.refusals import Reason
 from mcpstreams_sansio.wire.streams import STREAM_CREATE, STREAM_END, StreamCreate, read_create, read_end
 from mcpstreams_sansio.wire.tags import Tag, read_tag, stream_hint, untagged
-
-PROGRESS: Final = "notifications/progress"
-"""Tells by its token which request it is about."""
 
 _MILLISECONDS: Final = 1000
 

@@ -62,7 +62,7 @@ class Positions:
     """Without tags: where the current path is, which begins again at the cursor after each loss."""
     _unread: deque[_Unread] = attrs.field(factory=deque)
     _event_ids: dict[str, int] = attrs.field(factory=dict)
-    """The positions of the unread items that have an id."""
+    """The positions of the items that have an id and may come again: unread, or not passed by the current path."""
 
     @classmethod
     def at(cls, taken: int, cursor: str | None) -> Self:
@@ -111,6 +111,7 @@ class Positions:
         known = sequence if sequence is not None else self._position_of(event_id)
         assert known is not None, "only what is known can repeat"
         self._path = known
+        self._forget_passed()
         return known
 
     def take_up(self, event_id: str | None) -> int:
@@ -145,16 +146,16 @@ class Positions:
         while self._unread and self._unread[0].position <= through:
             item = self._unread.popleft()
             taken += item.size
-            if item.event_id:
-                self._event_ids.pop(item.event_id, None)
             if item.cursor is not None:
                 self.cursor = item.cursor
         self.unread_bytes -= taken
+        self._forget_passed()
         return taken
 
     def begin_path(self) -> None:
         """A path was opened that begins at `after`."""
         self._path = self.after
+        self._forget_passed()
 
     def forget_cursor(self) -> None:
         """No event id means anything any more: another session, or no way to present one (cases C5, G7)."""
@@ -195,6 +196,16 @@ class Positions:
         self.received += 1
         self.seen = max(self.seen, self.received)
         self._path = self.received
+        self._forget_passed()
+
+    def _forget_passed(self) -> None:
+        """Forget the ids of what was taken, once the current path has come so far: it can not come again."""
+        passed = min(self.taken, self._path)
+        while self._event_ids:
+            event_id, position = next(iter(self._event_ids.items()))
+            if position > passed:
+                return
+            del self._event_ids[event_id]
 
     def _move_cursor(self, event_id: str) -> None:
         if self._unread:
@@ -219,4 +230,5 @@ class Positions:
             self._floor,
             self._path,
             tuple((item.position, item.size, item.event_id, item.cursor) for item in self._unread),
+            tuple(self._event_ids.items()),
         )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import attrs
 
-from mcpstreams_sansio.client import policy
-from mcpstreams_sansio.client.asks import Accepted, Answer, Open, Outstanding
+from mcpstreams_sansio.client import acknowledging, policy
+from mcpstreams_sansio.client.asks import Accepted, Answer, Open, Outstanding, Withdrawn
 from mcpstreams_sansio.client.calls import Call
 from mcpstreams_sansio.client.effects import AskReceived, AskWithdrawn, DuplicateDropped
 from mcpstreams_sansio.client.inputs import AnswerAsk
@@ -23,6 +23,8 @@ def receive(ledger: Ledger, call: Call, request: Request, event_id: str | None) 
     It is no item that has to be taken: unanswered, it comes again whatever the cursor says (rule Q4d).
     """
     position = call.positions.take_up(event_id)
+    if call.must_acknowledge():  # the server may let its application wait for room, and nothing else comes to take
+        acknowledging.acknowledge(ledger, call, at_once=True)
     if _make_room(ledger, call):
         _hand_over(ledger, call, request, position)
     else:
@@ -54,7 +56,7 @@ def withdraw(ledger: Ledger, call: Call, ask_id: RequestId) -> None:
     """The server no longer wants an answer; the application is told, unless it has answered."""
     if isinstance(call.asks.get(ask_id), Open):
         ledger.effects.append(AskWithdrawn(call.call_id, ask_id))
-    _forget(ledger, call, ask_id)
+    call.asks.set(ask_id, Withdrawn())
 
 
 def receive_loose(ledger: Ledger, request: Request) -> None:

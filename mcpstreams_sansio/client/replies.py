@@ -164,12 +164,11 @@ def _refused_for_good(ledger: Ledger, call: Call, reason: Reason) -> None:
 
 def _skip_gap(ledger: Ledger, call: Call, refusal: Refusal) -> None:
     """What the cursor asks for is gone: say so, and go on from what is left (rules R10, Q5c)."""
-    missing = None
-    if refusal.first_available is not None and call.keyed:
-        missing = call.positions.jump(refusal.first_available, refusal.lost or 0)
-    if missing is None:
+    if refusal.first_available is None or not call.keyed:
         endings.refuse(ledger, call, Reason.EVENTS_GONE)
         return
+    missing = call.positions.jump(refusal.first_available, refusal.lost or 0)
+    # Where nothing is missing, an acknowledgement overtook the resume: the present cursor says more than it did.
     if missing:
         call.efforts.progress()
         ledger.effects.append(GapFound(call.call_id, call.positions.received, missing))

@@ -197,3 +197,17 @@ def test_taken_never_passes_received_and_never_goes_back(steps: list[str], data:
         assert positions.taken <= positions.after <= positions.received
         taken = positions.taken
         assert positions.unread_bytes >= 0
+
+
+@pytest.mark.rule("Q5g", "R7")
+def test_an_item_that_was_taken_after_the_resume_went_out_is_still_known_when_it_comes_again() -> None:
+    positions = Positions()
+    positions.take_up(None)
+    for event_id in ("e2", "e3"):
+        positions.take_up_item(1, event_id)
+    positions.begin_path()
+    positions.take(3)
+    for event_id, position in (("e2", 2), ("e3", 3)):
+        assert positions.place(None, event_id) is Place.REPEATED
+        assert positions.repeat(None, event_id) == position
+    assert positions.place(None, "e4") is Place.NEXT

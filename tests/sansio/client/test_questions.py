@@ -374,3 +374,14 @@ def test_k4_a_ping_is_answered_whatever_else_is_going_on(http: bool) -> None:
     assert talk.says(Request(99, "ping"), path=1) == [f"c{2 if http else 1} <- result 99"]
     talk.link_down()
     assert talk.says(Request(100, "ping"), path=1) == []
+
+
+@pytest.mark.rule("R24")
+def test_a_withdrawn_question_that_the_log_replays_is_not_handed_over_again() -> None:
+    talk = asked()
+    talk.withdraws(3)
+    talk.link_down()
+    talk.link_up()
+    talk.wait(2.0)
+    assert talk.asks(2) == ["1: drops @2"]
+    assert talk.answer("q1") == []
