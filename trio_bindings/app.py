@@ -22,13 +22,12 @@ from mcpstreams_sansio.server.inputs import (
     WithdrawAsk,
 )
 from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, JSONObject, JSONValue, Notification, Response, is_request_id
+from mcpstreams_sansio.wire.methods import PROGRESS
 from mcpstreams_sansio.wire.streams import ResumeInterval
 from trio_bindings.entropy import fresh_ask_id, fresh_token
 from trio_bindings.errors import AskRejectedError, AskUnansweredError, CallError
 
 ArgumentTs = TypeVarTuple("ArgumentTs")
-
-PROGRESS = "notifications/progress"
 
 _logger = logging.getLogger("trio_bindings")
 

@@ -9,6 +9,10 @@ from typing import Final, final
 import attrs
 
 from mcpstreams_sansio.framing.limits import MAX_EVENT_SIZE, MAX_LINE_SIZE
+from mcpstreams_sansio.validators import at_least_one, positive, positive_or_none
+
+SIGNS_OF_LIFE: Final = 3
+"""How many times `keepalive` a silent server is waited for."""
 
 _INSTANCE: Final = re.compile(r"[A-Za-z0-9_-]{8,64}")
 
@@ -16,21 +20,6 @@ _INSTANCE: Final = re.compile(r"[A-Za-z0-9_-]{8,64}")
 def _is_instance(_: object, field: attrs.Attribute[str], value: str) -> None:
     if not _INSTANCE.fullmatch(value):
         raise ValueError(f"{field.name} must be 8 to 64 of A-Z a-z 0-9 _ -")
-
-
-def _at_least_one(_: object, field: attrs.Attribute[int], value: int) -> None:
-    if value < 1:
-        raise ValueError(f"{field.name} must be at least 1")
-
-
-def _positive(_: object, field: attrs.Attribute[float], value: float) -> None:
-    if not (value > 0 and math.isfinite(value)):
-        raise ValueError(f"{field.name} must be a positive number of seconds")
-
-
-def _positive_or_none(_: object, field: attrs.Attribute[float], value: float | None) -> None:
-    if value is not None and not (value > 0 and math.isfinite(value)):
-        raise ValueError(f"{field.name} must be a positive number of seconds, or None")
 
 
 def _is_factor(_: object, field: attrs.Attribute[float], value: float) -> None:
@@ -57,75 +46,75 @@ class ClientConfig:
     unique across connections (rule Q3c), and attempts are counted under it (rule R14)."""
 
     # coming back
-    retry_floor: float = attrs.field(default=0.1, validator=_positive)
+    retry_floor: float = attrs.field(default=0.1, validator=positive)
     """Shortest pause before the client comes back, whatever the server says (case G6)."""
-    retry_ceiling: float = attrs.field(default=30.0, validator=_positive)
+    retry_ceiling: float = attrs.field(default=30.0, validator=positive)
     """Longest pause by the client's own choice; a server that asks for more gets more."""
     retry_factor: float = attrs.field(default=2.0, validator=_is_factor)
     """By what the pause grows with each attempt that brought nothing."""
     retry_jitter: float = attrs.field(default=0.25, validator=_is_fraction)
     """By which part of itself a pause may be longer (rule Q7g)."""
-    max_attempts: int = attrs.field(default=25, validator=_at_least_one)
+    max_attempts: int = attrs.field(default=25, validator=at_least_one)
     """Attempts in a row to get one call back that bring nothing new (cases G1, G2)."""
-    patience: float = attrs.field(default=300.0, validator=_positive)
+    patience: float = attrs.field(default=300.0, validator=positive)
     """Seconds for which a call may go without anything new while nothing delivers it."""
-    max_total_attempts: int = attrs.field(default=10_000, validator=_at_least_one)
+    max_total_attempts: int = attrs.field(default=10_000, validator=at_least_one)
     """Attempts to get one call back in all, with or without success."""
-    steady_after: float = attrs.field(default=5.0, validator=_positive)
+    steady_after: float = attrs.field(default=5.0, validator=positive)
     """Seconds after which a path that delivered nothing was worth its attempt all the same: the call is quiet."""
-    key_margin: float = attrs.field(default=60.0, validator=_positive)
+    key_margin: float = attrs.field(default=60.0, validator=positive)
     """Seconds before a server may forget a key, from which on the key is not sent any more (rule R21.4)."""
     poll_first: bool = False
     """Ask by `stream/poll` whether coming back is worth it, rather than resume at once."""
-    max_quiet_polls: int = attrs.field(default=3, validator=_at_least_one)
+    max_quiet_polls: int = attrs.field(default=3, validator=at_least_one)
     """Polls in a row that bring no news; then the client resumes all the same, since a server that has not noticed the
     loss takes for delivered what it wrote to nobody (rule Q8b)."""
-    reply_timeout: float = attrs.field(default=30.0, validator=_positive)
+    reply_timeout: float = attrs.field(default=30.0, validator=positive)
     """Seconds within which a poll, a cancellation or the head of a resumed exchange is expected."""
-    cancel_patience: float = attrs.field(default=30.0, validator=_positive)
+    cancel_patience: float = attrs.field(default=30.0, validator=positive)
     """Seconds for which the client tries to tell the server of a cancelled call (rule R22)."""
 
     # what was delivered
-    ack_interval: float = attrs.field(default=5.0, validator=_positive)
+    ack_interval: float = attrs.field(default=5.0, validator=positive)
     """Seconds after which something taken is acknowledged at the latest (rule R6)."""
-    max_acks: int = attrs.field(default=1_000, validator=_at_least_one)
+    max_acks: int = attrs.field(default=1_000, validator=at_least_one)
     """Streams whose acknowledgement waits to be sent; beyond it the oldest is left to the server's own time."""
-    settle_timeout: float = attrs.field(default=2.0, validator=_positive)
+    settle_timeout: float = attrs.field(default=2.0, validator=positive)
     """Seconds within which the end of an answered call's stream, and of its exchange, is expected (rule Q3d)."""
-    linger: float = attrs.field(default=600.0, validator=_positive)
+    linger: float = attrs.field(default=600.0, validator=positive)
     """Seconds for which an answered call waits for the application to take its messages, so as to acknowledge them."""
-    max_unread: int = attrs.field(default=10_000, validator=_at_least_one)
+    max_unread: int = attrs.field(default=10_000, validator=at_least_one)
     """Items of one call that the application has not taken (rule R23)."""
-    max_unread_bytes: int = attrs.field(default=16 * 2**20, validator=_at_least_one)
+    max_unread_bytes: int = attrs.field(default=16 * 2**20, validator=at_least_one)
     """The same in bytes."""
 
     # calls and questions
-    max_calls: int = attrs.field(default=1_000, validator=_at_least_one)
+    max_calls: int = attrs.field(default=1_000, validator=at_least_one)
     """Calls without an outcome."""
-    max_settling: int = attrs.field(default=1_000, validator=_at_least_one)
+    max_settling: int = attrs.field(default=1_000, validator=at_least_one)
     """Answered calls that wait for their messages to be taken; beyond it the oldest is forgotten."""
-    max_asks: int = attrs.field(default=64, validator=_at_least_one)
+    max_asks: int = attrs.field(default=64, validator=at_least_one)
     """Questions of one call that are remembered; also of all that belong to no call."""
 
     # connections
-    handshake_timeout: float = attrs.field(default=30.0, validator=_positive)
+    handshake_timeout: float = attrs.field(default=30.0, validator=positive)
     """Seconds within which a connection is open and its handshake done."""
-    keepalive: float | None = attrs.field(default=15.0, validator=_positive_or_none)
+    keepalive: float | None = attrs.field(default=15.0, validator=positive_or_none)
     """Seconds of silence after which the server is asked for a sign of life; three times as many are the end of the
-    connection (rule R15)."""
-    stall_timeout: float | None = attrs.field(default=30.0, validator=_positive_or_none)
+    connection. Over HTTP nobody can ask: there the server's own keep-alives have to be more frequent (rule R15)."""
+    stall_timeout: float | None = attrs.field(default=30.0, validator=positive_or_none)
     """Seconds for which a `Write` may be outstanding (rule R11)."""
-    close_timeout: float = attrs.field(default=5.0, validator=_positive)
+    close_timeout: float = attrs.field(default=5.0, validator=positive)
     """Seconds within which closing in good order has to be done."""
-    max_line_size: int = attrs.field(default=MAX_LINE_SIZE, validator=_at_least_one)
+    max_line_size: int = attrs.field(default=MAX_LINE_SIZE, validator=at_least_one)
     """A line, or a message of a connection that keeps boundaries."""
-    max_event_size: int = attrs.field(default=MAX_EVENT_SIZE, validator=_at_least_one)
+    max_event_size: int = attrs.field(default=MAX_EVENT_SIZE, validator=at_least_one)
     """One event of an event stream, or one JSON body."""
-    max_write_bytes: int = attrs.field(default=64 * 2**10, validator=_at_least_one)
+    max_write_bytes: int = attrs.field(default=64 * 2**10, validator=at_least_one)
     """Size at which a `Write` takes no further message; one message may exceed it (rule R11)."""
-    max_outbox_bytes: int = attrs.field(default=64 * 2**20, validator=_at_least_one)
+    max_outbox_bytes: int = attrs.field(default=64 * 2**20, validator=at_least_one)
     """Messages that wait to be written on one connection; beyond it the connection is given up as stalled."""
-    max_notices: int = attrs.field(default=256, validator=_at_least_one)
+    max_notices: int = attrs.field(default=256, validator=at_least_one)
     """Notifications of the application that wait for a connection."""
 
     @property

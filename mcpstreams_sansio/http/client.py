@@ -14,7 +14,7 @@ from typing import Final, Self, TypeAlias, assert_never, final
 
 import attrs
 
-from mcpstreams_sansio.client.config import ClientConfig
+from mcpstreams_sansio.client.config import SIGNS_OF_LIFE, ClientConfig
 from mcpstreams_sansio.client.connection_ids import ConnectionIds
 from mcpstreams_sansio.client.effects import (
     Failure,
@@ -42,8 +42,8 @@ from mcpstreams_sansio.connections import BytesReceived, ConnectionLost, DropCon
 from mcpstreams_sansio.errors import RemoteProtocolError
 from mcpstreams_sansio.framing.sse import SSEDecoder
 from mcpstreams_sansio.http.bodies import Body, BodyNews, EventsBody, IgnoredBody, JSONBody, MediaType
-from mcpstreams_sansio.http.exchange import SESSION_HEADER, Endpoint, Errand, Exchange, Exchanges, Session
-from mcpstreams_sansio.http.messages import HeadReceived, SendRequest, find_header
+from mcpstreams_sansio.http.exchange import Endpoint, Errand, Exchange, Exchanges, Session
+from mcpstreams_sansio.http.messages import SESSION_HEADER, HeadReceived, SendRequest, find_header
 from mcpstreams_sansio.http.phases import Confirming, Down, Opening, Parting, Phase, Up, remaining
 from mcpstreams_sansio.ids import ConnectionId, Secret
 from mcpstreams_sansio.wire.handshake import (
@@ -65,8 +65,6 @@ _SUCCESS: Final = range(200, 300)
 _UNAUTHORIZED: Final = 401
 _NOT_FOUND: Final = 404
 _SESSION_ID: Final = re.compile(rb"[!-~]+")
-_SIGNS_OF_LIFE: Final = 3
-"""How many times `keepalive` a silent event stream is waited for."""
 
 
 @final
@@ -432,7 +430,7 @@ class HTTPClient:
         if isinstance(exchange.body, JSONBody):
             self._give_time(exchange, now)
         elif isinstance(exchange.body, EventsBody) and keepalive is not None:
-            self._exchanges.give_until(exchange, now + keepalive * _SIGNS_OF_LIFE)
+            self._exchanges.give_until(exchange, now + keepalive * SIGNS_OF_LIFE)
 
     def _give_time(self, exchange: Exchange, now: float) -> None:
         self._exchanges.give_until(exchange, now + self._config.reply_timeout)

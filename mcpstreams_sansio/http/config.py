@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from typing import Final, final
 
 import attrs
 
+from mcpstreams_sansio.validators import at_least_one, positive
+
 LOOPBACK_HOSTS: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
 """What a server that listens on loopback is called by those who mean it."""
-
-
-def _at_least_one(_: object, field: attrs.Attribute[int], value: int) -> None:
-    if value < 1:
-        raise ValueError(f"{field.name} must be at least 1")
-
-
-def _positive(_: object, field: attrs.Attribute[float], value: float) -> None:
-    if not (value > 0 and math.isfinite(value)):
-        raise ValueError(f"{field.name} must be a positive number of seconds")
 
 
 def _absolute(_: object, field: attrs.Attribute[str], value: str) -> None:
@@ -47,9 +38,9 @@ class HTTPConfig:
     stand in brackets."""
     allowed_origins: frozenset[str] = attrs.field(factory=frozenset)
     """Origins beyond those of the allowed hosts that may send requests, as `https://example.org` (rule H2)."""
-    max_body_bytes: int = attrs.field(default=4 * 2**20, validator=_at_least_one)
+    max_body_bytes: int = attrs.field(default=4 * 2**20, validator=at_least_one)
     """Size of a request's body; more is answered 413 (rule H8)."""
-    max_sessions: int = attrs.field(default=10_000, validator=_at_least_one)
+    max_sessions: int = attrs.field(default=10_000, validator=at_least_one)
     """Sessions; above it the one that has been idle for longest ends (rule R16)."""
-    session_idle: float = attrs.field(default=1_800.0, validator=_positive)
+    session_idle: float = attrs.field(default=1_800.0, validator=positive)
     """Seconds without an open exchange after which a session ends (rule R16)."""

@@ -12,12 +12,9 @@ from mcpstreams_sansio.client.inputs import PathRefused
 from mcpstreams_sansio.connections import DropConnection, DropReason
 from mcpstreams_sansio.deadlines import Deadlines
 from mcpstreams_sansio.http.bodies import Body, IgnoredBody
-from mcpstreams_sansio.http.messages import Headers, HTTPRequest, SendRequest
+from mcpstreams_sansio.http.messages import SESSION_HEADER, Headers, HTTPRequest, SendRequest
 from mcpstreams_sansio.ids import ConnectionId, RequestId, Secret
-from mcpstreams_sansio.wire.revisions import NEWEST, REVISIONS, Revision
-
-SESSION_HEADER: Final = REVISIONS[NEWEST].session_header.lower().encode()
-"""Every revision spells it the same, but for case (rule H5)."""
+from mcpstreams_sansio.wire.revisions import REVISIONS, Revision
 
 _JSON: Final = b"application/json"
 _EVENTS: Final = b"text/event-stream"

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TypeAlias, final
+from typing import Final, TypeAlias, final
 
 import attrs
 
 from mcpstreams_sansio.ids import ConnectionId, Entropy, Principal
+from mcpstreams_sansio.wire.revisions import NEWEST, REVISIONS
 
 Headers: TypeAlias = tuple[tuple[bytes, bytes], ...]
 """Names in lower case, values as they came, in order."""
+
+SESSION_HEADER: Final = REVISIONS[NEWEST].session_header.lower().encode()
+"""Every revision spells it the same, but for case (rule H5)."""
 
 
 def find_header(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> bytes | None:

@@ -17,7 +17,7 @@ from mcpstreams_sansio.errors import INVALID_REQUEST, RemoteProtocolError
 from mcpstreams_sansio.framing.event_ids import parse_event_id
 from mcpstreams_sansio.http.checks import ALLOW, EVENTS_TYPE, JSON_TYPE, HTTPRefusal, accepts, first_refusal
 from mcpstreams_sansio.http.config import HTTPConfig
-from mcpstreams_sansio.http.messages import Headers, RequestReceived, SendHead, find_header
+from mcpstreams_sansio.http.messages import SESSION_HEADER, Headers, RequestReceived, SendHead, find_header
 from mcpstreams_sansio.http.sessions import Session, Sessions
 from mcpstreams_sansio.ids import ConnectionId, Digest, Secret
 from mcpstreams_sansio.server.config import StreamsConfig
@@ -38,7 +38,6 @@ from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, Message, Request, deco
 from mcpstreams_sansio.wire.refusals import Reason, refusal
 from mcpstreams_sansio.wire.revisions import REVISIONS
 
-SESSION_HEADER: Final = b"mcp-session-id"
 NOWHERE: Final = Scope("refused")
 """The scope of exchanges that belong to no session."""
 

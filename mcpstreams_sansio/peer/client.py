@@ -12,11 +12,11 @@ import copy
 import enum
 import math
 from collections.abc import Iterator, Sequence
-from typing import Final, Self, TypeAlias, assert_never, final
+from typing import Self, TypeAlias, assert_never, final
 
 import attrs
 
-from mcpstreams_sansio.client.config import ClientConfig
+from mcpstreams_sansio.client.config import SIGNS_OF_LIFE, ClientConfig
 from mcpstreams_sansio.client.connection_ids import ConnectionIds
 from mcpstreams_sansio.client.effects import (
     Failure,
@@ -60,9 +60,6 @@ PeerEvent: TypeAlias = Connected | ConnectFailed | BytesReceived | EndOfFile | C
 """What a driver reports of a multiplexed connection."""
 
 PeerOutput: TypeAlias = FrontNews | ConnectionEffect | OpenConnection
-
-_SIGNS_OF_LIFE: Final = 3
-"""How many times `keepalive` a silent server is waited for."""
 
 
 @enum.unique
@@ -232,7 +229,7 @@ class ClientPeer:
         if now >= connection.stalled_at:
             return self._drop(connection, DropReason.STALLED, _parting(connection))
         connection.pings += 1
-        if connection.pings >= _SIGNS_OF_LIFE:
+        if connection.pings >= SIGNS_OF_LIFE:
             return self._drop(connection, DropReason.SILENT, _parting(connection))
         connection.outbox.put(encode_message(Request(self._request_id(), PING)))
         return []

@@ -2,32 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from typing import final
 
 import attrs
 
+from mcpstreams_sansio.validators import at_least_one, not_negative, positive, positive_or_none
 from mcpstreams_sansio.wire.streams import CreateShape
-
-
-def _at_least_one(_: object, field: attrs.Attribute[int], value: int) -> None:
-    if value < 1:
-        raise ValueError(f"{field.name} must be at least 1")
-
-
-def _positive(_: object, field: attrs.Attribute[float], value: float) -> None:
-    if not (value > 0 and math.isfinite(value)):
-        raise ValueError(f"{field.name} must be a positive number of seconds")
-
-
-def _positive_if_any(_: object, field: attrs.Attribute[float], value: float | None) -> None:
-    if value is not None:
-        _positive(_, field, value)
-
-
-def _not_negative(_: object, field: attrs.Attribute[float], value: float) -> None:
-    if not (value >= 0 and math.isfinite(value)):
-        raise ValueError(f"{field.name} must not be negative")
 
 
 @final
@@ -45,65 +25,65 @@ class StreamsConfig:
     create_shape: CreateShape = "wrapped"
     """How `create` is written: as the draft's example, or as its schema (rule D1)."""
 
-    max_streams: int = attrs.field(default=10_000, validator=_at_least_one)
+    max_streams: int = attrs.field(default=10_000, validator=at_least_one)
     """Streams that are not gone. A further unkeyed call is served without one (rules R10, Q10)."""
-    max_calls: int = attrs.field(default=20_000, validator=_at_least_one)
+    max_calls: int = attrs.field(default=20_000, validator=at_least_one)
     """Calls that are not over, with a stream or without; a further one is refused."""
-    max_streams_per_principal: int = attrs.field(default=1_000, validator=_at_least_one)
+    max_streams_per_principal: int = attrs.field(default=1_000, validator=at_least_one)
     """The same for each principal, or for each scope where there is no principal (rule R25)."""
-    max_tombstones: int = attrs.field(default=10_000, validator=_at_least_one)
+    max_tombstones: int = attrs.field(default=10_000, validator=at_least_one)
     """Streams that are gone and whose reason is remembered; the oldest is forgotten first."""
-    window: int = attrs.field(default=1_024, validator=_at_least_one)
+    window: int = attrs.field(default=1_024, validator=at_least_one)
     """Entries of one stream above its confirmed position (or, for a peer that never acknowledges, above what was
     sent) at which the application has to wait (rules R6, R7, R10)."""
-    max_stream_bytes: int = attrs.field(default=16 * 2**20, validator=_at_least_one)
+    max_stream_bytes: int = attrs.field(default=16 * 2**20, validator=at_least_one)
     """Bytes of one stream that may not be dropped; more fail the stream with `log_full` (rule R10)."""
-    keep_bytes: int = attrs.field(default=256 * 2**10, validator=_at_least_one)
+    keep_bytes: int = attrs.field(default=256 * 2**10, validator=at_least_one)
     """Bytes of sent entries that a stream keeps at least for a peer that does not acknowledge (rule R7)."""
-    max_total_bytes: int = attrs.field(default=256 * 2**20, validator=_at_least_one)
+    max_total_bytes: int = attrs.field(default=256 * 2**20, validator=at_least_one)
     """Bytes of all logs together; above it room is made, the noisiest stream first (rule R10)."""
-    max_asks: int = attrs.field(default=64, validator=_at_least_one)
+    max_asks: int = attrs.field(default=64, validator=at_least_one)
     """Unanswered questions of one stream."""
-    max_tokens: int = attrs.field(default=4, validator=_at_least_one)
+    max_tokens: int = attrs.field(default=4, validator=at_least_one)
     """Accepted token digests of one stream; the oldest goes first (rule R3)."""
-    max_instances: int = attrs.field(default=16, validator=_at_least_one)
+    max_instances: int = attrs.field(default=16, validator=at_least_one)
     """Client instances whose attempt numbers a stream remembers (rule R14)."""
-    max_keys: int = attrs.field(default=100_000, validator=_at_least_one)
+    max_keys: int = attrs.field(default=100_000, validator=at_least_one)
     """Remembered call keys. None is ever forgotten early: above it new keyed calls are refused (rule R21.4)."""
-    max_keys_per_principal: int = attrs.field(default=20_000, validator=_at_least_one)
+    max_keys_per_principal: int = attrs.field(default=20_000, validator=at_least_one)
     """The same for each principal, or for each scope where there is no principal (rule R25)."""
-    max_write_bytes: int = attrs.field(default=64 * 2**10, validator=_at_least_one)
+    max_write_bytes: int = attrs.field(default=64 * 2**10, validator=at_least_one)
     """Size at which a `Write` takes no further message; one message may exceed it (rule R11)."""
-    max_reply_bytes: int = attrs.field(default=1 * 2**20, validator=_at_least_one)
+    max_reply_bytes: int = attrs.field(default=1 * 2**20, validator=at_least_one)
     """Replies that wait on one connection; a peer that asks on and reads nothing is dropped."""
-    max_wrong_tokens: int = attrs.field(default=20, validator=_at_least_one)
+    max_wrong_tokens: int = attrs.field(default=20, validator=at_least_one)
     """Wrong tokens of one scope; after that its connection is dropped without an answer (rule Q11e)."""
-    max_suspects: int = attrs.field(default=10_000, validator=_at_least_one)
+    max_suspects: int = attrs.field(default=10_000, validator=at_least_one)
     """Scopes whose wrong tokens are counted; the longest known is forgotten first."""
 
-    max_interval: float = attrs.field(default=600.0, validator=_positive)
+    max_interval: float = attrs.field(default=600.0, validator=positive)
     """Seconds after which a detached stream is abandoned, where its interval names no `max` (rules Q7c, Q7e)."""
-    silent_retention: float = attrs.field(default=120.0, validator=_positive)
+    silent_retention: float = attrs.field(default=120.0, validator=positive)
     """Seconds for which a silent stream waits for its cursor (rule R2)."""
-    redelivery_window: float = attrs.field(default=120.0, validator=_not_negative)
+    redelivery_window: float = attrs.field(default=120.0, validator=not_negative)
     """Seconds for which confirmed entries are kept all the same, where there is room (rule R5)."""
-    tombstone_ttl: float = attrs.field(default=3_600.0, validator=_positive)
+    tombstone_ttl: float = attrs.field(default=3_600.0, validator=positive)
     """Seconds for which the reason of a gone stream is remembered (rule Q7d)."""
-    key_ttl: float = attrs.field(default=86_400.0, validator=_positive)
+    key_ttl: float = attrs.field(default=86_400.0, validator=positive)
     """Seconds for which a key is remembered, from the arrival of its call (rule R21.4)."""
-    ask_timeout: float = attrs.field(default=600.0, validator=_positive)
+    ask_timeout: float = attrs.field(default=600.0, validator=positive)
     """Seconds for which an answer is awaited (rule R24)."""
-    sse_after: float = attrs.field(default=0.25, validator=_positive)
+    sse_after: float = attrs.field(default=0.25, validator=positive)
     """Seconds after which an undecided HTTP response becomes an event stream (rule R18)."""
-    stall_timeout: float | None = attrs.field(default=30.0, validator=_positive_if_any)
+    stall_timeout: float | None = attrs.field(default=30.0, validator=positive_or_none)
     """Seconds for which a `Write` may be outstanding (rule R11)."""
-    keepalive: float | None = attrs.field(default=15.0, validator=_positive_if_any)
+    keepalive: float | None = attrs.field(default=15.0, validator=positive_or_none)
     """Seconds of silence after which something is sent while a stream is attached (rule R15)."""
-    takeover_interval: float = attrs.field(default=1.0, validator=_not_negative)
+    takeover_interval: float = attrs.field(default=1.0, validator=not_negative)
     """Seconds between two takeovers of one stream by clients that send no attempt numbers (rule R14)."""
-    takeover_retry_ms: int = attrs.field(default=30_000, validator=_at_least_one)
+    takeover_retry_ms: int = attrs.field(default=30_000, validator=at_least_one)
     """Pause asked of an HTTP client whose stream another one took over (rule R14)."""
-    retry_ms: int = attrs.field(default=1_000, validator=_at_least_one)
+    retry_ms: int = attrs.field(default=1_000, validator=at_least_one)
     """Pause asked of an HTTP client whose stream was released (rule H16)."""
 
     @property

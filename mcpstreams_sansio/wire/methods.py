@@ -10,5 +10,8 @@ PING: Final = "ping"
 CANCELLED: Final = "notifications/cancelled"
 """Either side to the other: the answer to that request is no longer wanted (rule H35)."""
 
+PROGRESS: Final = "notifications/progress"
+"""Either side to the other: how far a request is; it names the request by a token of whoever made it."""
+
 TOOLS_CALL: Final = "tools/call"
 """Client to server: run a tool."""

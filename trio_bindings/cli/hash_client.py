@@ -8,7 +8,7 @@ import attrs
 import trio
 
 from mcpstreams_sansio.wire.jsonrpc import JSONObject, Notification
-from trio_bindings.app import PROGRESS
+from mcpstreams_sansio.wire.methods import PROGRESS
 from trio_bindings.calls import ClientCall, Gap
 from trio_bindings.cli.display import Display
 from trio_bindings.cli.files import Total
