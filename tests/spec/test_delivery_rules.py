@@ -649,6 +649,7 @@ def test_r21_a_call_can_be_cancelled_by_its_key_even_before_it_comes(first: str)
         assert talk.application() == ["start s1", "cancel s1: cancelled"]
     else:
         other.cancelled(key=KEY)
+        other.cancelled(key=KEY)
     line.call(peer=MARKER, key=KEY, stream="s2")
     assert messages(line)[-1] == "error 7 cancelled"
     assert talk.application() == []

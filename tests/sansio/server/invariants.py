@@ -48,7 +48,8 @@ def check_log(registry: Registry, stream: Stream) -> None:
     assert log.unconfirmed_size == sum(size for sequence, size in sizes.items() if sequence > log.confirmed)
     assert len(log._confirmations) <= len(kept), "no more is remembered than is kept"
     if not stream.resumable:
-        assert min(kept, default=log.sent + 1) > log.sent, "what was sent is of no further use (R2)"
+        # But for `create`, made again for a call that was sent again.
+        assert min(kept - {1}, default=log.sent + 1) > log.sent, "what was sent is of no further use (R2)"
 
 
 def check_attachment(registry: Registry, stream: Stream) -> None:

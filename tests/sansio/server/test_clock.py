@@ -153,6 +153,8 @@ def test_a_connection_that_takes_nothing_is_dropped_and_its_stream_waits() -> No
     talk.wait(1)
     assert talk.observed() == ["s1 detached"]
     assert line.dropped is DropReason.STALLED
+    line.lose()
+    assert talk.observed() == []
 
 
 @pytest.mark.rule("R11")

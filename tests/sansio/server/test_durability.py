@@ -89,6 +89,18 @@ def test_a_call_that_is_sent_again_before_it_is_durable_is_primed_where_it_came_
     assert talk.application() == ["start s1"]
 
 
+@pytest.mark.rule("R9", "Q13")
+def test_a_resume_that_comes_before_the_stream_is_durable_waits_with_it() -> None:
+    talk = conversation()
+    line, exchange = talk.connect(), talk.exchange()
+    line.call()
+    exchange.resume()
+    assert (exchange.body, line.heard()) == (None, ["error 7 superseded"])
+    talk.sync()
+    assert exchange.heard() == ["0", "1 create"]
+    assert talk.application() == ["start s1"]
+
+
 @pytest.mark.rule("R3", "R9", "R21")
 def test_a_fresh_token_is_told_once_it_is_durable() -> None:
     talk = Conversation(DURABLE)

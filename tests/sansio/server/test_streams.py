@@ -290,6 +290,7 @@ class WhateverComes(RuleBasedStateMachine):
         self.closed: set[ConnectionId] = set()
         self.batch: WriteLog | None = None
         self.asked = 0
+        self.named: set[StreamId] = set()
 
     @initialize(config=st.sampled_from(CONFIGS))
     def begin(self, config: StreamsConfig) -> None:
@@ -314,12 +315,12 @@ class WhateverComes(RuleBasedStateMachine):
 
     @rule(data=st.data(), peer=PEERS, policy=POLICIES, key=KEYS, number=st.integers(1, 4))
     def call(self, data: st.DataObject, peer: Peer, policy: CallPolicy, key: Secret | None, number: int) -> None:
-        fresh = [name for number in range(1, 7) if self.machine.state_of(name := StreamId(f"s{number}")) is None]
-        if self.open and fresh:
+        if self.open:
+            stream = StreamId(f"s{len(self.named) + 1}")
             digest = None if key is None else Digest(b"one call")
-            request, token = Request(number, "tools/call"), token_of(fresh[0])
             where, attempt = data.draw(st.sampled_from(self.open)), data.draw(ATTEMPTS)
-            self.tell(CallReceived(where, fresh[0], request, peer, policy, token, key, digest, attempt))
+            request, token = Request(number, "tools/call"), token_of(stream)
+            self.tell(CallReceived(where, stream, request, peer, policy, token, key, digest, attempt))
 
     @rule(data=st.data(), number=st.integers(5, 8) | st.none(), cursors=st.sampled_from([[], [], [0], [1], [2], [3]]))
     def come_back(self, data: st.DataObject, number: int | None, cursors: list[int]) -> None:
@@ -356,6 +357,10 @@ class WhateverComes(RuleBasedStateMachine):
         return [connection_id for connection_id in self.framings if connection_id not in self.closed]
 
     def tell(self, event: StreamsInput) -> None:
+        if isinstance(event, CallReceived):
+            if event.stream_id in self.named:
+                return  # it has to be a fresh one, and not every old one is remembered
+            self.named.add(event.stream_id)
         before, fork = self.machine.snapshot(self.now), self.machine.fork()
         try:
             effects = self.machine.handle(event, self.now)
