@@ -30,6 +30,8 @@ class Entry:
     sequence: int
     kind: EntryKind
     payload: bytes = attrs.field(repr=False)
+    offset: int = 0
+    """Bytes of all the entries before it."""
 
 
 @final
@@ -43,6 +45,8 @@ class StreamLog:
     sent: int = 0
     confirmed: int = 0
     first_available: int = 1
+    total: int = 0
+    """Bytes of the entries that were produced, kept or not."""
     size: int = 0
     """Bytes of the entries that are kept."""
     unsent_size: int = 0
@@ -58,8 +62,9 @@ class StreamLog:
     def append(self, kind: EntryKind, payload: bytes) -> Entry:
         """Add an entry and return it with its number."""
         self.produced += 1
-        entry = Entry(self.produced, kind, payload)
+        entry = Entry(self.produced, kind, payload, self.total)
         self._entries[self.produced] = entry
+        self.total += len(payload)
         self.size += len(payload)
         self.unsent_size += len(payload)
         self.unconfirmed_size += len(payload)
@@ -82,6 +87,7 @@ class StreamLog:
         count = self.produced - self.durable
         for sequence in range(self.durable + 1, self.produced + 1):
             size = len(self._entries.pop(sequence).payload)
+            self.total -= size
             self.size -= size
             self.unsent_size -= size
             self.unconfirmed_size -= size
@@ -92,6 +98,11 @@ class StreamLog:
         """Note that everything up to an entry was put into a write: sent, never confirmed (rules R5, Q5a)."""
         self.unsent_size -= self._size_of(self.sent, sequence)
         self.sent = max(self.sent, sequence)
+
+    def size_above(self, position: int) -> int:
+        """Return the bytes of all entries above a position, of which `create` may be dropped and nothing else."""
+        following = self._entries.get(position + 1) or self._entries.get(position + 2)
+        return 0 if following is None else self.total - following.offset
 
     def confirm(self, through: int, now: float) -> bool:
         """Note that the client has everything up to `through`; return whether that is news.

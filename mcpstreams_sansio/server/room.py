@@ -7,8 +7,8 @@ from mcpstreams_sansio.server.stream import Stream
 from mcpstreams_sansio.server.table import StreamState
 
 _STEPS = 16
-"""Room is looked for at most once for so many parts of `max_total_bytes` that are added: the search, which looks at
-every stream, then costs a bounded amount for each byte."""
+"""Room is looked for at most once for so many parts of a limit that are added: the search, which looks at every stream
+or entry, then costs a bounded amount for each byte."""
 
 
 def drop_aged(registry: Registry, stream: Stream) -> None:
@@ -44,7 +44,15 @@ def forget_sent(registry: Registry, stream: Stream) -> None:
 
 
 def fits(registry: Registry, stream: Stream, size: int) -> bool:
-    """Return whether a stream can take so many bytes more, after dropping what it may (rule R10)."""
+    """Return whether a stream can take so many bytes more, after dropping what it may (rule R10).
+
+    What is only kept takes up half of what a stream may hold at most: all of it may have to be given again to a
+    connection that reads slowly, and then the other half is what the application may produce ahead.
+    """
+    half = registry.config.window_bytes
+    excess = stream.log.size - stream.ahead_size - half
+    if excess > 0:
+        shrink(registry, stream, stream.log.size - excess - half // _STEPS, registry.config.keep_bytes)
     limit = registry.config.max_stream_bytes - size
     if stream.log.size > limit:
         shrink(registry, stream, max(limit, 0))

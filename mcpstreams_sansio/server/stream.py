@@ -148,12 +148,19 @@ class Stream:
     @property
     def ahead(self) -> int:
         """How many entries count against the window (rules R6, R7)."""
-        return self.log.produced - (self.log.confirmed if self.acknowledges else self.log.sent)
+        return self.log.produced - min(self._counted, self.delivered)
 
     @property
     def ahead_size(self) -> int:
         """How many bytes do: what is kept beyond that is only kept while there is room (rules R5, R7)."""
+        if self.delivered < self._counted:
+            return self.log.size_above(self.delivered)
         return self.log.unconfirmed_size if self.acknowledges else self.log.unsent_size
+
+    @property
+    def _counted(self) -> int:
+        """The position above which entries count, unless the connection is still being given earlier ones again."""
+        return self.log.confirmed if self.acknowledges else self.log.sent
 
     def supersedes(self, instance: str, number: int) -> bool:
         """Return whether an attempt comes later than every one that its instance made before (rule R14)."""

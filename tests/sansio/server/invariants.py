@@ -46,6 +46,8 @@ def check_log(registry: Registry, stream: Stream) -> None:
     assert log.size == sum(sizes.values())
     assert log.unsent_size == sum(size for sequence, size in sizes.items() if sequence > log.sent)
     assert log.unconfirmed_size == sum(size for sequence, size in sizes.items() if sequence > log.confirmed)
+    whole = max(log.first_available - 1, 1)
+    assert log.size_above(whole) == sum(size for sequence, size in sizes.items() if sequence > whole)
     assert len(log._confirmations) <= len(kept), "no more is remembered than is kept"
     if not stream.resumable:
         # But for `create`, made again for a call that was sent again.

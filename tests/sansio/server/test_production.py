@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from mcpstreams_sansio.ids import StreamId
 from mcpstreams_sansio.server.config import StreamsConfig
-from mcpstreams_sansio.server.inputs import StreamKind
+from mcpstreams_sansio.server.inputs import Peer, StreamKind
 from mcpstreams_sansio.wire.meta import read_window
-from tests.sansio.server.conversation import MARKER, Conversation
+from tests.sansio.server.conversation import DRAFT, MARKER, Conversation
 
 # ------------------------------------------------------------------------------------------------- messages, in order
 
@@ -125,6 +126,49 @@ def test_large_messages_fill_the_window_as_well_and_create_says_how_much_fits() 
     assert talk.application() == ["start s1", "hold s1"]
     line.ack(2)
     assert talk.application() == ["more s1"]
+
+
+@pytest.mark.rule("R7", "R10", "R11")
+@pytest.mark.parametrize("peer", [DRAFT, MARKER])
+def test_a_replay_that_is_read_slowly_makes_the_application_wait_and_fails_no_stream(peer: Peer) -> None:
+    talk = Conversation(StreamsConfig(max_stream_bytes=8_000, keep_bytes=500, max_write_bytes=1, stall_timeout=None))
+    line = talk.connect()
+    line.call(peer=peer)
+    for number in range(100):
+        talk.say(number, size=100)
+        line.ack(number + 2)
+    line.lose()
+    log = talk.machine._registry.streams[StreamId("s1")].log
+    first = log.first_available
+    slow = talk.connect()
+    slow.reads = False
+    slow.resume("slow", after=first - 1, attempt="a.1")
+    said = 100
+    while "hold s1" not in talk.application():
+        talk.say(said, size=100)
+        said += 1
+        assert said < 140
+    assert log.size <= 8_000
+    slow.reads = True
+    slow.take()
+    assert talk.application() == ["more s1"]
+    talk.respond()
+    expected = [*(f"progress {number}" for number in range(first - 2, said)), "result 7", "end", "result slow"]
+    assert slow.heard() == expected
+
+
+@pytest.mark.rule("R5", "R7")
+@pytest.mark.parametrize("peer", [DRAFT, MARKER])
+def test_what_is_only_kept_takes_up_at_most_half_of_a_stream(peer: Peer) -> None:
+    talk = Conversation(StreamsConfig(max_stream_bytes=8_000, keep_bytes=500))
+    line = talk.connect()
+    line.call(peer=peer)
+    log = talk.machine._registry.streams[StreamId("s1")].log
+    for number in range(100):
+        talk.say(number, size=100)
+        line.ack(number + 2)
+        assert log.size <= 4_000 + 250
+    assert log.size > 3_000
 
 
 @pytest.mark.rule("R2", "R6")
