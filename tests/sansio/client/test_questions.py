@@ -10,6 +10,7 @@ from mcpstreams_sansio.client.inputs import AnswerAsk, MessageReceived, PathUnse
 from mcpstreams_sansio.errors import METHOD_NOT_FOUND
 from mcpstreams_sansio.ids import CallId, ConnectionId
 from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, Notification, Request
+from mcpstreams_sansio.wire.marker import Window
 from tests.sansio.client.conversation import ASK, CONFIG, DRAFT, Conversation
 
 
@@ -46,6 +47,16 @@ def test_the_application_sees_the_question_as_it_was_asked() -> None:
     (effect,) = talk.effects(MessageReceived(ConnectionId(1), request))
     assert isinstance(effect, AskReceived)
     assert (effect.method, effect.params) == (ASK, {"messages": [], "_meta": {"hint": 1}})
+
+
+@pytest.mark.rule("R6", "R10")
+def test_a_question_that_uses_up_half_of_the_window_is_acknowledged_at_once() -> None:
+    talk = Conversation()
+    talk.link_up()
+    talk.call()
+    talk.creates(window=Window(6, 10_000))
+    assert talk.asks(2, "q1") == ["1: asked q1 @2"]
+    assert talk.asks(3, "q2") == ["c1 <- ack s1 3", "1: asked q2 @3"]
 
 
 @pytest.mark.rule("Q4c")
