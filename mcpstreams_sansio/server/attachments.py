@@ -52,9 +52,9 @@ def attach(registry: Registry, stream: Stream, path: Connection, origin: Origin,
         end(registry, stream, Ending.SUPERSEDED, successor=path)
     stream.step(StreamSignal.ATTACH)
     repeats = (
-        deque[bytes]()
+        deque[str]()
         if isinstance(origin, ByCursor)
-        else deque(ask.payload for ask in stream.asks.values() if ask.sequence <= position)
+        else deque(ask_id for ask_id, ask in stream.asks.items() if ask.sequence <= position)
     )
     hold(registry, stream, path, Attachment(path.connection_id, origin, position, repeats))
     registry.deadlines.clear((StreamTimer.ABANDON, stream.stream_id))

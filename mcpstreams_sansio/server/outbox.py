@@ -198,8 +198,11 @@ class Connection:
 
     @staticmethod
     def _peek(stream: Stream, attachment: Attachment) -> tuple[bytes | None, Entry | None]:
+        # A question that was closed meanwhile is not asked again (rule R24).
+        while attachment.repeats and attachment.repeats[0] not in stream.asks:
+            attachment.repeats.popleft()
         if attachment.repeats:
-            return attachment.repeats[0], None
+            return stream.asks[attachment.repeats[0]].payload, None
         entry = stream.log.next_after(attachment.position)
         return (None, None) if entry is None else (entry.payload, entry)
 

@@ -64,7 +64,7 @@ class Attachment:
     origin: Origin
     position: int
     """The last entry that was put into a write of this connection."""
-    repeats: deque[bytes] = attrs.field(factory=deque)
+    repeats: deque[str] = attrs.field(factory=deque)
     """Questions at or below the client's position: they go first, without an event id (rule R24)."""
     deficit: int = 0
     """Bytes that the stream may still put into writes in its turn (deficit round robin, rule R11)."""

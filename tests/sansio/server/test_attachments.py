@@ -6,8 +6,9 @@ import pytest
 
 from mcpstreams_sansio.server.config import StreamsConfig
 from mcpstreams_sansio.server.inputs import StreamKind
+from mcpstreams_sansio.wire.jsonrpc import Response
 from mcpstreams_sansio.wire.streams import ResumeInterval
-from tests.sansio.server.conversation import STOCK, Conversation
+from tests.sansio.server.conversation import MARKER, STOCK, Conversation
 
 # ------------------------------------------------------------------------------------------------------- event streams
 
@@ -75,3 +76,54 @@ def test_a_call_that_has_its_response_is_not_answered_a_second_time() -> None:
     first.take()
     assert first.heard() == []
     assert second.heard() == ["create", "result 7", "end", "result 9"]
+
+
+# ----------------------------------------------------------------------------------------------------------- repeats
+
+
+@pytest.mark.rule("R24", "Q4d")
+@pytest.mark.parametrize("how", ["answered", "withdrawn", "responded"])
+def test_a_question_that_is_closed_before_it_could_be_repeated_is_not_asked_again(how: str) -> None:
+    talk = Conversation()
+    line = talk.connect(principal="ann")
+    line.call(peer=MARKER)
+    talk.ask("q1")
+    talk.ask("q2")
+    line.ack(3)
+    line.lose()
+    other = talk.connect(principal="ann")
+    other.reads = False
+    talk.reply(other, Response("p", {}))
+    other.resume(after=3, attempt="a.1")
+    match how:
+        case "answered":
+            talk.connect(principal="ann").answer("q1")
+        case "withdrawn":
+            talk.withdraw("q1")
+        case _:
+            talk.respond()
+    other.reads = True
+    other.take()
+    assert (
+        other.heard()
+        == {
+            "answered": ["result p", "ask q2"],
+            "withdrawn": ["result p", "ask q2", "withdrawn q1"],
+            "responded": ["result p", "result 7", "end", "result 9"],
+        }[how]
+    )
+
+
+@pytest.mark.rule("R24")
+def test_repeats_come_in_the_order_in_which_they_were_asked() -> None:
+    talk = Conversation()
+    line = talk.connect(principal="ann")
+    line.call(peer=MARKER)
+    talk.ask("q1")
+    talk.say(1)
+    talk.ask("q2")
+    talk.ask("q3")
+    line.lose()
+    other = talk.connect(principal="ann")
+    other.resume(after=4, attempt="a.1")
+    assert other.heard() == ["ask q1", "ask q2", "ask q3"]
