@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import re
-from typing import Final
+from typing import Final, assert_never
 
 import attrs
 
@@ -13,9 +13,10 @@ from mcpstreams_sansio.testing.frames import Frame, read_event, read_message
 from mcpstreams_sansio.testing.names import FIRST_CONNECTION
 from mcpstreams_sansio.testing.state import Happening, State
 from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, Message, Notification, Request, Response
+from mcpstreams_sansio.wire.marker import Attempt
 from mcpstreams_sansio.wire.tags import read_tag
 
-_UNSAID: Final = frozenset({"entropy", "resume_token", "fresh_token", "key", "digest", "records", "peer", "policy"})
+_UNSAID: Final = frozenset({"resume_token", "fresh_token", "key", "digest", "size"})
 """Fields that are secret, or say nothing that a reader of a transcript wants to know."""
 _CHOICES: Final = ("reason", "recovery", "failure", "body", "outcome", "why", "doubt")
 """Fields that tell one goal from another."""
@@ -68,33 +69,39 @@ def _told(happening: Happening, state: State) -> list[str]:
     """Return the lines of one happening: a write has one for each chunk."""
     words, _ = _shape(happening)
     if isinstance(happening, Write):
-        where = _detail(happening.connection_id, state)
+        where = state.connection_called(happening.connection_id)
         return [f"{words} {where}: {_content(data)}" for data in happening.chunks]
-    said = [
-        _detail(getattr(happening, field.name), state)
-        for field in attrs.fields(type(happening))
-        if field.name not in _UNSAID
-    ]
+    names = [field.name for field in attrs.fields(type(happening)) if field.name not in _UNSAID]
+    said = [_detail(name, getattr(happening, name), state) for name in names]
     return [" ".join(part for part in (words, *said) if part)]
 
 
-def _detail(value: object, state: State) -> str:
+def _detail(name: str, value: object, state: State) -> str:
     """Return one field of a happening as text; empty where there is nothing to say."""
     match value:
-        case bool() | None | dict():
-            return ""
+        case int() | float():
+            return _number(name, value, state)
+        case frozenset():
+            return " ".join(f"{name} {each}" for each in sorted(value))
+        case str():
+            return value
         case enum.Enum():
             return str(value.value)
         case Request() | Notification() | Response() | ErrorResponse():
             return described(value)
-        case int() if value >= FIRST_CONNECTION:
-            return state.connection_called(value)
-        case int() | float() | str():
-            return str(value)
-        case frozenset():
-            return " ".join(map(str, sorted(value)))
+        case Attempt():
+            return f"attempt {value}"
         case _:
-            return type(value).__name__
+            return _choice(value) if name == "outcome" else ""
+
+
+def _number(name: str, value: float, state: State) -> str:
+    """Return a number with what it is the number of; the number of a connection is its name."""
+    if isinstance(value, bool):
+        return ""
+    if value >= FIRST_CONNECTION:
+        return state.connection_called(int(value))
+    return f"{name.removesuffix('_id').replace('_', ' ')} {value}"
 
 
 def described(message: Message) -> str:
@@ -110,6 +117,8 @@ def described(message: Message) -> str:
             return f"error {code} {reason}"
         case ErrorResponse(code=code):
             return f"error {code}"
+        case unknown:
+            assert_never(unknown)
 
 
 def _content(data: bytes) -> str:

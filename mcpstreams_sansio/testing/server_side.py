@@ -151,15 +151,9 @@ def _ask_answered(effect: AskAnswered, state: State) -> None:
 def _ask_failed(effect: AskFailed, state: State) -> None:
     work = state.works[effect.stream_id]
     caller = state.caller_of(work.number)
-    if (
-        effect.failure is AskFailure.TIMED_OUT
-        and not state.late
-        and caller.outcome is None
-        and effect.ask_id in caller.asked
-    ):
-        raise Violation(
-            "an answer arrives", f"the work on call {work.number} gets no answer, and one was given in time"
-        )
+    has_answered = caller.outcome is None and effect.ask_id in caller.asked
+    if effect.failure is AskFailure.TIMED_OUT and has_answered and not state.late:
+        raise Violation("an answer arrives", f"the work on call {work.number} gets no answer, though one was given")
     if not work.over:
         state.works[effect.stream_id] = work.answered(effect.ask_id)
 

@@ -179,5 +179,5 @@ def test_whatever_is_said_is_said_in_words() -> None:
         "server -> write elsewhere: nothing",
         "server -> write elsewhere: error -32603",
         "server -> write elsewhere: retry 5",
-        "client -> call finished 1 1 CallFailed",
+        "client -> call finished call 1 position 1 CallFailed",
     ]

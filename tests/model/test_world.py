@@ -117,7 +117,7 @@ def test_a_transcript_of_a_world_is_gone_again() -> None:
     world = StreamsWorld.parse("http marker cuts=1")
     path = [Action("call", "k1"), Action("connect"), Action("up", "c1"), Action("cut", "c1"), Action("wait")]
     text = format_transcript(record(world, path, ["a call is sent again"]))
-    assert "client -> attempt made 1 resend" in text
+    assert "client -> attempt made call 1 resend" in text
     again = StreamsWorld.parse(parse_transcript(text).setting)
     replay(again, parse_transcript(text))
     assert again.key() == walk(world, *map(str, path)).key()
