@@ -161,14 +161,8 @@ def receive_cursor(registry: Registry, event: CursorReceived) -> None:
     if path is None:
         return
     stream = registry.streams.get(event.stream_id)
-    known = (
-        stream is not None
-        and stream.state is not StreamState.GONE
-        and stream.resumable
-        and stream.scope == path.scope
-        and stream.principal == path.principal
-    )
-    if stream is None or not known:
+    known = stream is not None and stream.state is not StreamState.GONE and stream.resumable
+    if stream is None or not known or not _at_home(stream, path):
         paths.refuse(registry, path, None, Reason.INVALID_CURSOR)
         return
     _take_over(registry, path, stream, Claim(ByCursor(), None, event.after, None))
@@ -243,7 +237,7 @@ def receive_ack(registry: Registry, event: AckReceived) -> None:
     stream = registry.streams.get(event.stream_id)
     if event.resume_token is not None:
         stream = registry.find(event.stream_id, event.resume_token, path.principal)
-    elif stream is not None and stream.scope != path.scope:
+    elif stream is not None and not _at_home(stream, path):
         stream = None
     if stream is not None and stream.announced and event.through <= stream.log.sent:
         if stream.state is StreamState.GONE:
@@ -271,10 +265,15 @@ def receive_answer(registry: Registry, event: AnswerReceived) -> None:
     paths.reply_when_durable(registry, path, None)
 
 
+def _at_home(stream: Stream, path: Connection) -> bool:
+    """Return whether a connection comes from where a stream is at home: its ids count there without a token."""
+    return stream.scope == path.scope and stream.principal == path.principal
+
+
 def _may_answer(stream: Stream, path: Connection) -> bool:
-    if stream.principal is not None:
-        return stream.principal == path.principal
-    return path.principal is None and stream.scope == path.scope
+    if stream.principal is None:
+        return _at_home(stream, path)
+    return stream.principal == path.principal
 
 
 def receive_cancel(registry: Registry, event: CancelReceived) -> None:
@@ -296,12 +295,18 @@ def receive_cancelled(registry: Registry, event: CancelledReceived) -> None:
     if event.key is not None:
         _cancel_key(registry, path, event.key)
     elif event.request_id is not None:
-        resumed = registry.resumes.get((path.scope, event.request_id))
-        called = registry.calls.get((path.scope, event.request_id))
-        if resumed is not None:
-            lifecycle.leave(registry, registry.streams[resumed])
-        elif called is not None:
-            lifecycle.cancel(registry, registry.streams[called])
+        _cancel_id(registry, path, event.request_id)
+
+
+def _cancel_id(registry: Registry, path: Connection, request_id: RequestId) -> None:
+    resumed = registry.resumes.get((path.scope, request_id))
+    named = resumed or registry.calls.get((path.scope, request_id))
+    if named is None or not _at_home(registry.streams[named], path):
+        return
+    if resumed is None:
+        lifecycle.cancel(registry, registry.streams[named])
+    else:
+        lifecycle.leave(registry, registry.streams[named])
 
 
 def _cancel_key(registry: Registry, path: Connection, key: Secret) -> None:

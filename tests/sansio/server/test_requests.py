@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcpstreams_sansio.ids import RequestId, Secret
+from mcpstreams_sansio.ids import RequestId, Secret, StreamId
 from mcpstreams_sansio.server.config import StreamsConfig
 from mcpstreams_sansio.server.effects import BodyKind
 from mcpstreams_sansio.server.table import StreamState
@@ -222,3 +222,29 @@ def test_a_cancellation_by_key_for_which_there_is_no_room_is_forgotten() -> None
     line.call(7, peer=MARKER, key="1" * 22)
     line.cancelled(key=KEY)
     assert len(talk.machine._registry.keys) == 1
+
+
+# --------------------------------------------------------------------------------------------------------- principals
+
+
+@pytest.mark.rule("R25", "Q11c")
+@pytest.mark.parametrize("who", ["bob", None])
+def test_a_session_alone_entitles_nobody_but_its_principal(who: str | None) -> None:
+    talk = Conversation()
+    exchange, other = talk.exchange(principal="ann"), talk.exchange(principal=who)
+    exchange.call(peer=MARKER)
+    talk.say(1)
+    other.ack(2)
+    other.cancelled(7)
+    assert talk.application() == ["start s1"]
+    assert talk.machine._registry.streams[StreamId("s1")].log.confirmed == 0
+    third, fourth = talk.exchange(principal="ann"), talk.exchange(principal=who)
+    third.resume(9, attempt="a.1")
+    fourth.cancelled(9)
+    assert talk.state() is StreamState.LIVE
+    also_ann = talk.exchange(principal="ann")
+    also_ann.ack(2)
+    also_ann.cancelled(9)
+    assert talk.state() is StreamState.DETACHED
+    also_ann.cancelled(7)
+    assert talk.application() == ["cancel s1: cancelled"]
