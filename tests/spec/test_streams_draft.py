@@ -9,7 +9,8 @@ from mcpstreams_sansio.server.config import StreamsConfig
 from mcpstreams_sansio.server.inputs import StreamKind
 from mcpstreams_sansio.server.table import StreamState
 from mcpstreams_sansio.wire.streams import ResumeInterval
-from tests.sansio.server.conversation import STOCK, Client, Conversation, Way, gist, token_of
+from tests.sansio.server.conversation import STOCK, Client, Conversation, Way, token_of
+from tests.sansio.server.words import gist
 
 FRAMINGS = [Framing.LINES, Framing.MESSAGES, Framing.HTTP]
 INTERVAL = ResumeInterval(min=1, max=60)

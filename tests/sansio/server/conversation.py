@@ -31,15 +31,8 @@ from mcpstreams_sansio.framing.sse import SSEDecoder
 from mcpstreams_sansio.ids import ConnectionId, Digest, Entropy, Principal, RequestId, Secret, StreamId
 from mcpstreams_sansio.server.config import StreamsConfig
 from mcpstreams_sansio.server.effects import (
-    AskAnswered,
-    AskFailed,
     BeginBody,
     BodyKind,
-    CancelCall,
-    HoldMessages,
-    Refused,
-    SendMore,
-    StartCall,
     StreamAttached,
     StreamDetached,
     StreamGone,
@@ -88,10 +81,10 @@ from mcpstreams_sansio.wire.jsonrpc import (
     decode_message,
 )
 from mcpstreams_sansio.wire.marker import Attempt
-from mcpstreams_sansio.wire.refusals import read_refusal
 from mcpstreams_sansio.wire.revisions import AfterLoss
-from mcpstreams_sansio.wire.streams import PollResult, ResumeInterval, StreamCreate, read_create, read_poll_result
+from mcpstreams_sansio.wire.streams import ResumeInterval, StreamCreate, read_create, read_poll_result
 from tests.sansio.server.invariants import check_invariants
+from tests.sansio.server.words import flags, gist, seen, told
 
 STOCK = Peer(capabilities=frozenset({"sampling"}))
 """A client that knows nothing of the draft."""
@@ -114,27 +107,6 @@ def progress(number: int, size: int = 0) -> Notification:
     """Return the application's message `number`, made larger by `size` characters."""
     params: JSONObject = {"progressToken": "p", "progress": number}
     return Notification("notifications/progress", {**params, "message": "x" * size} if size else params)
-
-
-def gist(message: Message) -> str:
-    """Return what a message is, in a word or two."""
-    match message:
-        case Notification(method="notifications/progress", params=params) if params is not None:
-            return f"progress {params['progress']}"
-        case Notification(method="notifications/cancelled", params=params) if params is not None:
-            return f"withdrawn {params['requestId']}"
-        case Notification(method=method):
-            return method.rpartition("/")[2]
-        case Request(id=ask_id, method="ping"):
-            return f"ping {ask_id}"
-        case Request(id=ask_id):
-            return f"ask {ask_id}"
-        case Response(id=request_id):
-            return f"result {request_id}"
-        case ErrorResponse(id=request_id, code=code):
-            refused = read_refusal(message)
-            reason = code if refused is None else refused.reason.value
-            return f"error {'-' if request_id is None else request_id} {reason}"
 
 
 class Way(Enum):
@@ -336,12 +308,6 @@ class Client:
         self.talk.submit(CancelledReceived(self.connection_id, request_id, named))
 
 
-def flags(result: PollResult) -> str:
-    """Return a poll's result in words."""
-    told = {"pending": result.pending_messages, "request": result.has_request, "error": result.has_error}
-    return " ".join([result.status, *(name for name, value in told.items() if value)])
-
-
 @attrs.define(eq=False)
 class Conversation:
     """One machine, and everybody it deals with."""
@@ -499,36 +465,6 @@ class Conversation:
                 assert self.batch is None, "one batch is outstanding at most (R11)"
                 self.batch = effect
             case StreamAttached() | StreamDetached() | StreamGone():
-                self._observed.append(_seen(effect))
+                self._observed.append(seen(effect))
             case _:
-                self._application.append(_told(effect))
-
-
-def _seen(effect: StreamAttached | StreamDetached | StreamGone) -> str:
-    match effect:
-        case StreamAttached():
-            return f"{effect.stream_id} attached to {effect.connection_id}"
-        case StreamDetached():
-            return f"{effect.stream_id} detached"
-        case StreamGone():
-            return f"{effect.stream_id} gone: {effect.reason.value}"
-
-
-def _told(
-    effect: StartCall | CancelCall | AskAnswered | AskFailed | HoldMessages | SendMore | Refused,
-) -> str:
-    match effect:
-        case StartCall():
-            return f"start {effect.stream_id}"
-        case CancelCall():
-            return f"cancel {effect.stream_id}: {effect.reason.value}"
-        case AskAnswered():
-            return f"answered {effect.ask_id}"
-        case AskFailed():
-            return f"failed {effect.ask_id}: {effect.failure.value}"
-        case HoldMessages():
-            return f"hold {effect.stream_id}"
-        case SendMore():
-            return f"more {effect.stream_id}"
-        case Refused():
-            return f"refused {effect.stream_id}: {effect.reason.value}"
+                self._application.append(told(effect))

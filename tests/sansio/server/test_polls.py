@@ -15,7 +15,8 @@ from mcpstreams_sansio.server.config import StreamsConfig
 from mcpstreams_sansio.server.inputs import ConnectionOpened, ResumeReceived, Scope
 from mcpstreams_sansio.server.table import StreamState
 from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, Request, Response, decode_message
-from tests.sansio.server.conversation import MARKER, Client, Conversation, gist, token_of
+from tests.sansio.server.conversation import MARKER, Client, Conversation, token_of
+from tests.sansio.server.words import gist
 
 S1 = StreamId("s1")
 

@@ -1,0 +1,369 @@
+"""What the draft leaves open and this project has decided: time, polls, endings, refusals (Q7 to Q11)."""
+
+from __future__ import annotations
+
+import pytest
+
+from mcpstreams_sansio.connections import DropReason, Framing
+from mcpstreams_sansio.server.config import StreamsConfig
+from mcpstreams_sansio.server.effects import BodyKind
+from mcpstreams_sansio.server.inputs import StreamKind
+from mcpstreams_sansio.server.table import StreamState
+from mcpstreams_sansio.wire.jsonrpc import Request
+from mcpstreams_sansio.wire.streams import ResumeInterval
+from tests.sansio.server.conversation import MARKER, STOCK, Client, Conversation, Way, token_of
+from tests.sansio.server.words import gist
+
+FRAMINGS = [Framing.LINES, Framing.MESSAGES, Framing.HTTP]
+
+
+def reach(talk: Conversation, framing: Framing, principal: str | None = None) -> Client:
+    """Return a connection, or an exchange of the one session."""
+    if framing is Framing.HTTP:
+        return talk.exchange(principal=principal)
+    return talk.connect(framing, principal)
+
+
+def messages(client: Client) -> list[str]:
+    """Return every message that a client was sent, without the frames around it."""
+    return [gist(message) for message in client.messages]
+
+
+def interrupted(talk: Conversation, *numbers: int) -> None:
+    """Let a call `s1` begin and lose its line, after it has sent these messages."""
+    line = talk.connect(principal="ann")
+    line.call()
+    talk.say(*numbers)
+    line.lose()
+
+
+# --------------------------------------------------------------------------------------------------------- Q7: time
+
+
+@pytest.mark.rule("Q7a", "Q7b", "T23")
+def test_failures_do_not_prolong_a_streams_life() -> None:
+    talk = Conversation()
+    line = talk.connect()
+    line.call(interval=ResumeInterval(max=60))
+    line.lose()
+    talk.wait(30)
+    other = talk.connect()
+    other.poll(token=token_of("s2"))
+    other.resume(9, after=99)
+    other.resume(10, token=token_of("s2"))
+    other.ack(1, token=token_of("s2"))
+    talk.wait(30)
+    assert other.poll() == "error abandoned"
+
+
+@pytest.mark.rule("Q7c", "T24")
+def test_no_maximum_takes_the_servers_and_zero_can_not_be_resumed() -> None:
+    talk = Conversation(StreamsConfig(max_interval=100))
+    line = talk.connect()
+    line.call(7, "s1")
+    line.call(8, "s2", interval=ResumeInterval(max=0))
+    line.lose()
+    other = talk.connect()
+    other.resume(9, "s2")
+    assert messages(other) == ["error 9 not_resumable"]
+    assert talk.application() == ["start s1", "start s2", "cancel s2: connection lost"]
+    talk.wait(100)
+    assert other.poll("s1") == "error abandoned"
+
+
+@pytest.mark.rule("Q7c", "Q10")
+def test_a_stream_of_maximum_zero_is_not_taken_over_either() -> None:
+    talk = Conversation()
+    line, other = talk.connect(), talk.connect()
+    line.call(interval=ResumeInterval(max=0))
+    other.resume()
+    assert messages(other) == ["error 9 not_resumable"]
+    assert other.poll() == "live"
+
+
+@pytest.mark.rule("Q7d", "R27")
+def test_expiry_stops_the_work_unless_it_may_run_on() -> None:
+    talk = Conversation()
+    line = talk.connect()
+    line.call(7, "s1")
+    line.call(8, "s2", run_on=True)
+    line.lose()
+    talk.wait(600)
+    assert talk.application()[2:] == ["cancel s1: abandoned"]
+    talk.respond("s2")
+    assert talk.application() == ["refused s2: abandoned"]
+
+
+@pytest.mark.rule("Q7e", "Q8e")
+def test_a_completed_stream_is_kept_from_its_completion_and_from_its_last_detachment() -> None:
+    talk = Conversation(StreamsConfig(max_interval=100))
+    interrupted(talk)
+    talk.wait(99)
+    talk.respond()
+    talk.wait(99)
+    other = talk.connect(principal="ann")
+    other.resume()
+    talk.wait(99)
+    assert other.poll() == "completed pending"
+    talk.wait(100)
+    assert other.poll() == "error expired"
+
+
+# -------------------------------------------------------------------------------------------------------- Q8: polling
+
+
+@pytest.mark.rule("Q8b")
+def test_while_a_stream_is_attached_only_what_is_unsent_is_pending() -> None:
+    talk = Conversation()
+    line, other = talk.connect(), talk.connect()
+    line.call()
+    talk.say(1)
+    assert other.poll() == "live"
+    line.reads = False
+    talk.say(2)
+    assert other.poll() == "live"
+    talk.say(3)
+    assert other.poll() == "live pending"
+
+
+@pytest.mark.rule("Q8c")
+@pytest.mark.parametrize(("is_error", "expected"), [(True, "completed pending error"), (False, "completed pending")])
+def test_a_result_may_be_an_error_too(*, is_error: bool, expected: str) -> None:
+    talk = Conversation()
+    interrupted(talk)
+    talk.respond(result={"content": [], "isError": is_error})
+    assert talk.connect(principal="ann").poll() == expected
+
+
+@pytest.mark.rule("Q8c", "Q8b")
+def test_a_question_that_was_delivered_is_pending_until_it_is_answered() -> None:
+    talk = Conversation()
+    line = talk.connect()
+    line.call()
+    talk.ask("q1")
+    assert line.poll() == "live pending request"
+    line.answer("q1")
+    assert line.poll() == "live"
+
+
+@pytest.mark.rule("Q8d", "R8")
+def test_while_it_is_detached_what_was_sent_and_not_confirmed_is_pending() -> None:
+    talk = Conversation()
+    interrupted(talk, 1)
+    other = talk.connect(principal="ann")
+    assert other.poll() == "live pending"
+    other.ack(2, token=token_of("s1"))
+    assert other.poll() == "live"
+
+
+@pytest.mark.rule("Q8e", "R6")
+def test_what_was_confirmed_to_its_end_is_completed_and_nothing_is_pending() -> None:
+    talk = Conversation()
+    line = talk.connect()
+    line.call()
+    talk.fail()
+    line.ack(3)
+    assert talk.state() is StreamState.GONE
+    assert line.poll() == "completed"
+
+
+# -------------------------------------------------------------------------------------------- Q9: completed, cancelled
+
+
+@pytest.mark.rule("Q9a", "R6")
+@pytest.mark.parametrize("framing", FRAMINGS)
+def test_what_was_confirmed_to_its_end_is_answered_with_end(framing: Framing) -> None:
+    talk = Conversation()
+    first = reach(talk, framing)
+    first.call()
+    talk.respond()
+    reach(talk, framing).ack(3, token=token_of("s1"))
+    other = reach(talk, framing)
+    other.resume()
+    assert messages(other) == ["end", "result 9"]
+    idless = reach(talk, framing)
+    idless.resume(None)
+    assert messages(idless) == ["end"]
+
+
+@pytest.mark.rule("Q9a")
+@pytest.mark.parametrize("framing", FRAMINGS)
+def test_after_its_time_a_completed_stream_is_refused(framing: Framing) -> None:
+    talk = Conversation()
+    first = reach(talk, framing)
+    first.call()
+    talk.respond()
+    talk.wait(600)
+    other = reach(talk, framing)
+    other.resume()
+    assert messages(other) == ["error 9 expired"]
+
+
+@pytest.mark.rule("Q9b")
+@pytest.mark.parametrize("framing", FRAMINGS)
+def test_cancelling_stops_the_work_drops_what_waits_and_ends_the_attachment(framing: Framing) -> None:
+    talk = Conversation()
+    client = reach(talk, framing)
+    client.call()
+    client.reads = False
+    talk.say(1, 2, 3)
+    (talk.exchange() if framing is Framing.HTTP else client).cancelled(7)
+    client.take()
+    assert messages(client) == ["create", "progress 1", "end"]
+    assert talk.application() == ["start s1", "cancel s1: cancelled"]
+    talk.respond()
+    assert talk.application() == ["refused s1: cancelled"]
+
+
+@pytest.mark.rule("Q9e")
+def test_a_cancelled_id_means_the_request_of_that_connection_or_session() -> None:
+    talk = Conversation()
+    line, other = talk.connect(), talk.connect()
+    line.call(7)
+    other.cancelled(7)
+    assert talk.application() == ["start s1"]
+    other.resume()
+    line.cancelled(7)
+    assert talk.application() == []
+    other.cancelled(7)
+    assert talk.application() == ["cancel s1: cancelled"]
+
+
+@pytest.mark.rule("Q9e")
+def test_in_a_session_a_call_is_cancelled_on_any_exchange() -> None:
+    talk = Conversation()
+    exchange, other, foreign = talk.exchange("a"), talk.exchange("a"), talk.exchange("b")
+    exchange.call(7)
+    foreign.cancelled(7)
+    assert talk.application() == ["start s1"]
+    other.cancelled(7)
+    talk.accept(other)
+    assert talk.application() == ["cancel s1: cancelled"]
+    assert other.body is BodyKind.EMPTY
+
+
+# ----------------------------------------------------------------------------------------------- Q10, Q11: refusals
+
+
+@pytest.mark.rule("Q10")
+@pytest.mark.parametrize(
+    ("reason", "code"),
+    [
+        ("stream_not_found", -32602),
+        ("cancelled", -32602),
+        ("invalid_cursor", -32602),
+        ("already_attached", -32602),
+        ("id_in_use", -32600),
+    ],
+)
+def test_each_refusal_has_its_code_and_its_reason(reason: str, code: int) -> None:
+    talk = Conversation()
+    line = talk.connect()
+    line.call()
+    other = talk.connect()
+    match reason:
+        case "stream_not_found":
+            other.resume(token=token_of("s2"))
+        case "cancelled":
+            line.cancelled(7)
+            other.resume()
+        case "invalid_cursor":
+            other.resume(after=2)
+        case "already_attached":
+            line.resume()
+            other = line
+        case _:
+            other.call(7, "s2")
+            other.resume()
+    assert (other.error.id, other.error.code, other.error.data) == (9, code, {"reason": reason})
+
+
+@pytest.mark.rule("Q11c", "R16")
+def test_a_stream_outlives_its_session_and_is_resumed_in_another() -> None:
+    talk = Conversation()
+    exchange = talk.exchange("a")
+    exchange.call()
+    talk.end_session("a")
+    assert exchange.heard() == ["0", "1 create"]
+    assert exchange.way is Way.ENDED
+    other = talk.exchange("b")
+    other.resume(after=1)
+    talk.respond()
+    assert messages(other) == ["result 7", "end", "result 9"]
+
+
+@pytest.mark.rule("Q11d", "R3")
+def test_a_fresh_token_leaves_the_old_ones_valid_up_to_four() -> None:
+    talk = Conversation(StreamsConfig(max_tokens=4))
+    line = talk.connect()
+    line.call(peer=MARKER, key="k" * 22, attempt="a.1", token=token_of("t1"))
+    for number in range(2, 6):
+        talk.say(number)
+        line.ack(number)
+        token = token_of(f"t{number}")
+        line.call(peer=MARKER, key="k" * 22, attempt=f"a.{number}", stream=f"s{number}", token=token)
+    opens = [line.poll(token=token_of(f"t{number}")) for number in range(1, 6)]
+    assert opens == ["error stream_not_found", "live", "live", "live", "live"]
+
+
+@pytest.mark.rule("Q11e", "Q11h")
+def test_who_guesses_too_often_is_dropped_without_an_answer() -> None:
+    talk = Conversation(StreamsConfig(max_wrong_tokens=3))
+    line, other = talk.connect(), talk.connect()
+    line.call()
+    for number in range(3):
+        other.resume(number, token=token_of("wrong"))
+    assert len(messages(other)) == 3
+    other.resume(3, token=token_of("wrong"))
+    assert other.dropped is DropReason.GUESSING
+    assert len(messages(other)) == 3
+    assert line.poll() == "live"
+
+
+@pytest.mark.rule("Q11e")
+def test_only_so_many_guessers_are_counted_and_the_longest_silent_is_forgotten() -> None:
+    talk = Conversation(StreamsConfig(max_wrong_tokens=1, max_suspects=2))
+    first, second, third = (talk.connect() for _ in range(3))
+    for line in (first, second, third):
+        line.poll(token=token_of("wrong"))
+    first.poll(token=token_of("wrong"))
+    assert first.dropped is None
+    third.poll(token=token_of("wrong"))
+    assert third.dropped is DropReason.GUESSING
+
+
+@pytest.mark.rule("Q11h", "P40")
+def test_the_questions_of_a_stream_have_a_limit() -> None:
+    talk = Conversation(StreamsConfig(max_asks=2))
+    line = talk.connect()
+    line.call()
+    for ask_id in ("q1", "q2", "q3"):
+        talk.ask(ask_id)
+    assert talk.application() == ["start s1", "failed q3: too many"]
+    line.answer("q1")
+    talk.ask("q4")
+    assert messages(line) == ["create", "ask q1", "ask q2", "ask q4"]
+
+
+def test_a_question_is_an_ordinary_request() -> None:
+    talk = Conversation()
+    line = talk.connect()
+    line.call()
+    talk.ask("q1")
+    assert line.messages[-1] == Request("q1", "sampling/createMessage", {"messages": []})
+
+
+@pytest.mark.rule("R2", "Q9a")
+def test_a_silent_stream_is_resumed_by_its_cursor_and_by_nothing_else() -> None:
+    talk = Conversation()
+    exchange = talk.exchange()
+    exchange.call(peer=STOCK, kind=StreamKind.SILENT)
+    talk.say(1)
+    exchange.lose()
+    talk.respond()
+    by_token, by_cursor = talk.exchange(), talk.exchange()
+    by_token.resume()
+    assert messages(by_token) == ["error 9 stream_not_found"]
+    by_cursor.get(after=1)
+    assert by_cursor.heard() == ["1", "2 result 7"]
+    assert by_cursor.way is Way.ENDED
