@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
@@ -114,4 +115,4 @@ def rule_for(kind: Kind) -> Callable[..., None]:
 for each in Kind:
     setattr(Streams, each.name.lower(), rule_for(each))
 
-TestStreams = Streams.TestCase
+TestStreams = pytest.mark.timeout(7_200)(Streams.TestCase)  # the profile `deep` takes as long as patience allows
