@@ -94,6 +94,9 @@ class _Progress(enum.Enum):
 class Explorer(Generic[WorldT]):
     """A search that its owner moves on, so that it can show how far it is and stop when it likes.
 
+    It keeps very many small objects, none of them in circles: without Python's collector of circles (`gc.disable()`) it
+    is faster by a fifth.
+
     Args:
         start: The world in its first state; it is not changed.
         properties: What to ask, beyond what the world itself checks.
