@@ -21,8 +21,8 @@ from mcpstreams_sansio.server.inputs import (
     SendMessage,
     WithdrawAsk,
 )
-from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, JSONObject, JSONValue, Notification, Response, is_request_id
-from mcpstreams_sansio.wire.methods import PROGRESS
+from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, JSONObject, Notification, Response
+from mcpstreams_sansio.wire.progress import progress_notification, progress_token
 from mcpstreams_sansio.wire.streams import ResumeInterval
 from trio_bindings.entropy import fresh_ask_id, fresh_token
 from trio_bindings.errors import AskRejectedError, AskUnansweredError, CallError
@@ -106,10 +106,13 @@ class Call:
         Raises:
             LocalProtocolError: It cannot be sent; nothing was.
         """
+        await self._send(Notification(method, params))
+
+    async def _send(self, message: Notification) -> None:
         await trio.lowlevel.checkpoint()
         while not self._work.room.is_set():
             await self._work.room.wait()
-        self._work.submit(SendMessage(self._stream_id, Notification(method, params)))
+        self._work.submit(SendMessage(self._stream_id, message))
 
     async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
         """Send progress, if the client asked for it.
@@ -119,20 +122,10 @@ class Call:
             total: Where it ends, if known.
             message: What is being done.
         """
-        if (token := self._progress_token()) is None:
+        if (token := progress_token(self.params)) is None:
             await trio.lowlevel.checkpoint()
             return
-        params: dict[str, JSONValue] = {"progressToken": token, "progress": progress}
-        if total is not None:
-            params["total"] = total
-        if message is not None:
-            params["message"] = message
-        await self.notify(PROGRESS, params)
-
-    def _progress_token(self) -> RequestId | None:
-        meta = self.params.get("_meta")
-        token = meta.get("progressToken") if isinstance(meta, dict) else None
-        return token if is_request_id(token) else None
+        await self._send(progress_notification(token, progress, total, message))
 
     async def ask(self, method: str, params: JSONObject | None = None) -> JSONObject:
         """Ask the client something inside this call, and return its answer, whichever connection brings it.

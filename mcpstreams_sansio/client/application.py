@@ -11,9 +11,9 @@ from mcpstreams_sansio.client.positions import Positions
 from mcpstreams_sansio.client.recovery import Fate
 from mcpstreams_sansio.client.table import SETTLED_FOR_CALLER, CallSignal, CallState
 from mcpstreams_sansio.ids import CallId
-from mcpstreams_sansio.wire.digest import PROGRESS_TOKEN
 from mcpstreams_sansio.wire.jsonrpc import is_request_id
 from mcpstreams_sansio.wire.meta import meta_of, with_meta
+from mcpstreams_sansio.wire.progress import PROGRESS_TOKEN
 
 
 def make(ledger: Ledger, event: MakeCall) -> None:

@@ -22,9 +22,9 @@ from mcpstreams_sansio.client.ledger import Ledger
 from mcpstreams_sansio.connections import ConnectionLost
 from mcpstreams_sansio.errors import LocalProtocolError
 from mcpstreams_sansio.ids import CallId
-from mcpstreams_sansio.wire.digest import PROGRESS_TOKEN
 from mcpstreams_sansio.wire.jsonrpc import JSONObject, Request, encode_message, is_request_id
 from mcpstreams_sansio.wire.meta import check_application_meta, meta_of
+from mcpstreams_sansio.wire.progress import PROGRESS_TOKEN
 
 _ON_A_PATH = (
     MessageReceived,

@@ -16,6 +16,7 @@ from mcpstreams_sansio.ids import ConnectionId, RequestId
 from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, Notification, Request, Response, is_request_id
 from mcpstreams_sansio.wire.meta import read_window
 from mcpstreams_sansio.wire.methods import CANCELLED, PING, PROGRESS
+from mcpstreams_sansio.wire.progress import PROGRESS_TOKEN
 from mcpstreams_sansio.wire.refusals import Reason
 from mcpstreams_sansio.wire.streams import STREAM_CREATE, STREAM_END, StreamCreate, read_create, read_end
 from mcpstreams_sansio.wire.tags import Tag, read_tag, stream_hint, untagged
@@ -95,7 +96,7 @@ def _named(ledger: Ledger, message: Request | Notification, tag: Tag | None) -> 
     stream_id = tag.stream_id if tag is not None else stream_hint(message)
     call_id = None if stream_id is None else ledger.streams.get(stream_id)
     if call_id is None and message.method == PROGRESS:
-        token = (message.params or {}).get("progressToken")
+        token = (message.params or {}).get(PROGRESS_TOKEN)
         call_id = ledger.tokens.get(token) if is_request_id(token) else None
     return None if call_id is None else ledger.calls[call_id]
 

@@ -24,6 +24,7 @@ from mcpstreams_sansio.client.inputs import SavedCall
 from mcpstreams_sansio.ids import RequestId, StreamId
 from mcpstreams_sansio.testing.properties import Violation
 from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, JSONObject, JSONValue, Notification, Response
+from mcpstreams_sansio.wire.progress import PROGRESS_TOKEN
 
 METHOD: Final = "tools/call"
 """What every call calls."""
@@ -54,7 +55,7 @@ def called_number(params: JSONObject | None) -> int:
 
 def message(number: int, progress_token: JSONValue) -> Notification:
     """Return one message of the work."""
-    return Notification(MESSAGE, {"progressToken": progress_token, "progress": number})
+    return Notification(MESSAGE, {PROGRESS_TOKEN: progress_token, "progress": number})
 
 
 def success(request_id: RequestId, number: int) -> Response:

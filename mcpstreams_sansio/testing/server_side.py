@@ -35,8 +35,8 @@ from mcpstreams_sansio.testing.fronts import head_of
 from mcpstreams_sansio.testing.properties import Violation
 from mcpstreams_sansio.testing.state import Role, State
 from mcpstreams_sansio.testing.wires import Chunk, Close, End, Wire
-from mcpstreams_sansio.wire.digest import PROGRESS_TOKEN
 from mcpstreams_sansio.wire.meta import meta_of
+from mcpstreams_sansio.wire.progress import PROGRESS_TOKEN
 
 
 def tell_server(state: State, *events: StreamsInput) -> None:

@@ -13,9 +13,7 @@ from typing import Final
 from mcpstreams_sansio.ids import Digest
 from mcpstreams_sansio.wire.jsonrpc import JSONValue, Request
 from mcpstreams_sansio.wire.meta import META, meta_of
-
-PROGRESS_TOKEN: Final = "progressToken"
-"""The one key of `_meta` that belongs to the call itself: its progress notifications repeat it (rule Q3e)."""
+from mcpstreams_sansio.wire.progress import PROGRESS_TOKEN
 
 _EXACT: Final = 2**53
 """Below it every whole number is a float as well, so that `1` and `1.0` are two spellings of one number."""
