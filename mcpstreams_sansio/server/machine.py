@@ -32,7 +32,7 @@ from mcpstreams_sansio.http.config import HTTPConfig
 from mcpstreams_sansio.http.messages import RequestReceived, SendHead
 from mcpstreams_sansio.http.server import FrontInput, HTTPServer
 from mcpstreams_sansio.http.sessions import Sessions
-from mcpstreams_sansio.ids import ConnectionId, Principal
+from mcpstreams_sansio.ids import ConnectionId, Principal, StreamId
 from mcpstreams_sansio.peer.server import Reading, ServerPeer
 from mcpstreams_sansio.server.config import StreamsConfig
 from mcpstreams_sansio.server.dispatch import NotificationReceived
@@ -273,6 +273,18 @@ class Server:
         """Return when `DeadlineReached` is due, on the clock of `now`; None if nothing waits for time."""
         deadlines = (self._streams.next_deadline(), self._http.sessions.next_deadline(), self._strangers.next())
         return min((deadline for deadline in deadlines if deadline is not None), default=None)
+
+    def abandonment_of(self, stream_id: StreamId) -> float | None:
+        """Return when the work on a call will be cancelled unless its client comes back or asks (rules P32, R27).
+
+        Args:
+            stream_id: The stream of the call.
+
+        Returns:
+            A moment on the clock of `now`. A poll puts it off, and a return takes it away. None while a connection
+            delivers the stream, where the work runs on although abandoned, and where no work is left.
+        """
+        return self._streams.abandonment_of(stream_id)
 
     def fork(self) -> Server:
         """Return an independent copy: for explorers, and for asking what an input would do."""

@@ -41,7 +41,7 @@ from mcpstreams_sansio.server.inputs import (
     StreamsInput,
     WithdrawAsk,
 )
-from mcpstreams_sansio.server.registry import Registry
+from mcpstreams_sansio.server.registry import Registry, StreamTimer
 from mcpstreams_sansio.server.table import StreamState
 
 
@@ -136,6 +136,21 @@ class ServerStreams:
         """Return the state of a stream, or None if it is unknown or forgotten."""
         stream = self._registry.streams.get(stream_id)
         return None if stream is None else stream.state
+
+    def abandonment_of(self, stream_id: StreamId) -> float | None:
+        """Return when the work on a call will be cancelled unless its client comes back or asks (rules P32, R27).
+
+        Args:
+            stream_id: The stream of the call.
+
+        Returns:
+            A moment on the clock of `now`. A poll puts it off, and a return takes it away. None while a connection
+            delivers the stream, where the work runs on although abandoned, and where no work is left.
+        """
+        stream = self._registry.streams.get(stream_id)
+        if stream is None or stream.state is not StreamState.DETACHED or stream.policy.run_on:
+            return None
+        return self._registry.deadlines.when((StreamTimer.ABANDON, stream_id))
 
     def fork(self) -> ServerStreams:
         """Return an independent copy: for explorers, and for asking what an input would do."""

@@ -421,6 +421,9 @@ class Conversation:
     def state(self, stream: str = "s1") -> StreamState | None:
         return self.machine.state_of(StreamId(stream))
 
+    def abandonment(self, stream: str = "s1") -> float | None:
+        return self.machine.abandonment_of(StreamId(stream))
+
     def application(self) -> list[str]:
         """Return what the application was told since the last time."""
         told, self._application = self._application, []

@@ -183,3 +183,47 @@ def test_a_call_whose_client_is_lost_before_it_is_durable_starts_all_the_same() 
     other = talk.connect()
     other.resume()
     assert other.heard() == ["create"]
+
+
+# ------------------------------------------------------------------------------------------- when it will be given up
+
+
+@pytest.mark.rule("P32", "R27")
+def test_it_is_known_when_the_work_will_be_cancelled_if_nobody_comes_back() -> None:
+    talk = Conversation()
+    line, other = talk.connect(), talk.connect()
+    line.call(interval=ResumeInterval(max=60))
+    assert talk.abandonment() is None
+    talk.wait(5)
+    line.lose()
+    assert talk.abandonment() == 65
+    talk.wait(10)
+    other.poll()
+    assert talk.abandonment() == 75
+    other.resume()
+    assert talk.abandonment() is None
+    other.lose()
+    talk.wait(59)
+    assert (talk.abandonment(), talk.application()) == (75, ["start s1"])
+    talk.wait(1)
+    assert (talk.abandonment(), talk.application()) == (None, ["cancel s1: abandoned"])
+
+
+@pytest.mark.rule("R2", "R27")
+def test_a_silent_stream_is_given_up_after_a_time_of_its_own() -> None:
+    talk = Conversation(StreamsConfig(silent_retention=20))
+    exchange = talk.exchange()
+    exchange.call(peer=STOCK)
+    exchange.lose()
+    assert talk.abandonment() == 20
+
+
+@pytest.mark.rule("R27", "Q7e")
+def test_nothing_is_known_of_work_that_runs_on_is_done_or_never_was() -> None:
+    talk = Conversation()
+    line = talk.connect()
+    line.call(7, "s1", run_on=True)
+    line.call(8, "s2")
+    line.lose()
+    talk.respond("s2")
+    assert [talk.abandonment(stream) for stream in ("s1", "s2", "s3")] == [None, None, None]

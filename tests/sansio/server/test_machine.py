@@ -90,6 +90,16 @@ def test_the_next_deadline_is_the_first_of_streams_and_sessions() -> None:
     assert one.server.next_deadline() == 0.25
 
 
+@pytest.mark.rule("R12", "R27")
+def test_a_machine_knows_when_the_work_on_a_call_will_be_cancelled() -> None:
+    one = serving(streams=StreamsConfig(max_interval=100))
+    line = one.greet()
+    one.send(line, CALL)
+    assert one.server.abandonment_of(one.call.stream_id) is None
+    one.lose(line)
+    assert one.server.abandonment_of(one.call.stream_id) == 100
+
+
 # --------------------------------------------------------------------------------------------- mistakes of the caller
 
 
