@@ -1,4 +1,4 @@
-"""HTTP/1.1 over one stream at the server: whole requests in, heads and body chunks out (h11 does the grammar).
+"""HTTP/1.1 over one stream at the server: requests in, heads and body chunks out (h11 does the grammar).
 
 What an MCP request means is the machine's business. Here is only what lies below it: syntax, sizes, time limits for a
 peer that dawdles, and whether the stream can carry another exchange. Syntax errors are answered here, since no request
@@ -10,15 +10,17 @@ from __future__ import annotations
 import contextlib
 import email.utils
 import http
-from collections.abc import Iterable
-from typing import Final, final
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Final, TypeVar, final
 
 import attrs
 import h11
 import trio
 
 from mcpstreams_sansio.http.messages import Headers, HTTPRequest
-from trio_bindings.closing import STREAM_FAILURES
+from trio_bindings.closing import LINGER_SECONDS, STREAM_FAILURES
+
+PartT = TypeVar("PartT")
 
 REFUSAL_SECONDS: Final = 5.0
 """How long the answer to a broken request may take to get out."""
@@ -81,19 +83,37 @@ class H11Connection:
         if scope.cancelled_caught:
             raise PeerGoneError
 
-    async def read_request(self) -> HTTPRequest:
-        """Return the next request with its body.
+    async def read_head(self) -> HTTPRequest:
+        """Return the next request without its body, which waits to be read, or passed over.
 
         Raises:
             PeerGoneError: There is none: it broke off, came too slowly, or is no HTTP. Where an answer to that is
                 possible, it was sent.
         """
+        return await self._read(self._read_head, self._limits.head_timeout)
+
+    async def read_body(self) -> bytes:
+        """Return the body of the request. A peer that waits to be asked for it is asked.
+
+        Raises:
+            PeerGoneError: As for `read_head`.
+        """
+        return await self._read(self._read_body, self._limits.body_timeout)
+
+    def pass_over_body(self) -> None:
+        """Do without the body: what is here of it already is dropped, and what is not shall not come.
+
+        So the stream can carry another exchange exactly if the body was all here, or there is none.
+        """
+        with contextlib.suppress(h11.RemoteProtocolError):
+            while isinstance(self._h11.next_event(), h11.Data):
+                continue
+
+    async def _read(self, read: Callable[[], Awaitable[PartT]], seconds: float) -> PartT:
+        """Read a part of a request, or say why not and give up."""
         try:
-            with trio.fail_after(self._limits.head_timeout):
-                head = await self._read_head()
-            with trio.fail_after(self._limits.body_timeout):
-                body = await self._read_body()
-            return HTTPRequest(head.method, head.target, tuple(head.headers), body)
+            with trio.fail_after(seconds):
+                return await read()
         except h11.RemoteProtocolError as error:
             status = error.error_status_hint
         except trio.TooSlowError:
@@ -101,11 +121,11 @@ class H11Connection:
         await self.refuse(status)
         raise PeerGoneError
 
-    async def _read_head(self) -> h11.Request:
+    async def _read_head(self) -> HTTPRequest:
         event = await self._next_event()
         if not isinstance(event, h11.Request):
             raise PeerGoneError
-        return event
+        return HTTPRequest(event.method, event.target, tuple(event.headers))
 
     async def _read_body(self) -> bytes:
         if self._h11.they_are_waiting_for_100_continue:
@@ -115,13 +135,22 @@ class H11Connection:
             body += event.data
         return bytes(body[: self._max_body_bytes + 1])
 
+    async def let_body_pass(self) -> None:
+        """Give a peer that goes on sending a body which nobody wants the time to notice its answer.
+
+        Closing at once on what is still coming could destroy the answer on its way.
+        """
+        with trio.move_on_after(LINGER_SECONDS), contextlib.suppress(PeerGoneError, h11.RemoteProtocolError):
+            while self._h11.their_state is h11.SEND_BODY:
+                await self._next_event()
+
     async def _next_event(self) -> object:
         while (event := self._h11.next_event()) is h11.NEED_DATA:
             await self._receive()
         return event
 
     async def wait_until_gone(self) -> None:
-        """Return once the peer is gone (case J4). What it sends ahead is kept for `read_request`, within the limit."""
+        """Return once the peer is gone (case J4). What it sends ahead is kept for `read_head`, within the limit."""
         try:
             while self._bytes_ahead() <= self._limits.max_ahead_bytes:
                 await self._receive()

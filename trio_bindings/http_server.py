@@ -7,9 +7,11 @@ from collections.abc import Callable
 from http import HTTPStatus
 from typing import TypeAlias, assert_never
 
+import attrs
 import trio
 
 from mcpstreams_sansio.connections import EndWriting, Write
+from mcpstreams_sansio.http.checks import first_refusal
 from mcpstreams_sansio.http.messages import HTTPRequest, RequestReceived, SendHead
 from mcpstreams_sansio.ids import Principal
 from mcpstreams_sansio.server.machine import ServerConfig
@@ -22,7 +24,7 @@ from trio_bindings.logs.interface import StreamLog
 from trio_bindings.server import LOOPBACK, MAX_CONNECTIONS, ClientNotificationHandler, RunningServer, open_server
 
 Authenticate: TypeAlias = Callable[[HTTPRequest], Principal | None]
-"""Says who made a request; `None` is nobody in particular (rule R25)."""
+"""Says by its head who made a request, before its body is read; `None` is nobody in particular (rule R25)."""
 
 WrapStream: TypeAlias = Callable[[trio.SocketStream], trio.abc.Stream]
 """Makes of an accepted socket what HTTP is spoken on: `functools.partial(trio.SSLStream, ssl_context=..., ...)`."""
@@ -54,7 +56,7 @@ async def serve_http(
         limits: Sizes and times of HTTP itself.
         on_notification: Hears what clients announce.
         log: Makes records durable, where `config` says that they are.
-        authenticate: Says who made a request.
+        authenticate: Says who made a request; asked about those that are not refused for their head.
         wrap_stream: Adds TLS, for example.
         max_connections: Sockets that may be open at a time.
         task_status: `nursery.start(serve_http, ...)` returns the server once it listens.
@@ -84,6 +86,7 @@ async def serve_http_stream(
     try:
         while await _serve_next(server, http, authenticate):
             continue
+        await http.let_body_pass()
         await close_politely(stream)
     finally:
         await trio.aclose_forcefully(stream)
@@ -107,21 +110,37 @@ async def _serve_next(server: RunningServer, http: H11Connection, authenticate: 
 async def _next_request(
     server: RunningServer, http: H11Connection, authenticate: Authenticate | None
 ) -> tuple[HTTPRequest, Principal | None] | None:
-    """Return the next request and who made it, or None if there will be none on this stream."""
+    """Return the next request and who made it, or None if there will be none on this stream.
+
+    The core says whether a body is worth reading: of a request that is refused for its head it is not (case Q1).
+    """
     try:
         with server.until_drained():
             await http.wait_for_request()
         if server.is_draining:
             return None
-        request = await http.read_request()
+        head = await http.read_head()
+        if first_refusal(head, server.config.http) is not None:
+            http.pass_over_body()
+            return head, None
+        principal = await _principal_of(head, authenticate, http)
+        return attrs.evolve(head, body=await http.read_body()), principal
     except PeerGoneError:
         return None
+
+
+async def _principal_of(head: HTTPRequest, authenticate: Authenticate | None, http: H11Connection) -> Principal | None:
+    """Return who made a request.
+
+    Raises:
+        PeerGoneError: The application could not say, and the request was answered so.
+    """
     try:
-        return request, None if authenticate is None else authenticate(request)
+        return None if authenticate is None else authenticate(head)
     except Exception as error:
         _logger.error("a request could not be authenticated", exc_info=error)
     await http.refuse(HTTPStatus.INTERNAL_SERVER_ERROR)
-    return None
+    raise PeerGoneError
 
 
 async def _watch(http: H11Connection, exchange: trio.CancelScope) -> None:

@@ -2,6 +2,10 @@
 
 Order: who may address this server at all, what was asked for, how much, in which form, in which revision (sections H.1
 and H.2 of the rules). A refused request has changed nothing (case I7).
+
+They need the head alone, but for the size of a body whose length was not declared. So they are made as soon as the head
+is there, and the body of a request that is refused by then is never read (case Q1); and again on the whole request,
+since who brings it may not have asked.
 """
 
 from __future__ import annotations
@@ -26,6 +30,8 @@ _AUTHORITY: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^][:/?#@\\\s]+)(?::[0-9]*)
 """A host name, or an IPv6 address in brackets, and perhaps a port: nothing else, so that no two readers differ."""
 _REFUSING: Final = re.compile(rb"\s*q\s*=\s*0(\.0*)?\s*", re.IGNORECASE)
 """The parameter of a range in `Accept` that makes it say: anything but this."""
+_MANY_DIGITS: Final = 19
+"""A number of so many digits is above every limit, whatever follows."""
 
 
 @final
@@ -73,8 +79,9 @@ def check_method(request: HTTPRequest, _: HTTPConfig) -> HTTPRefusal | None:
 
 
 def check_size(request: HTTPRequest, config: HTTPConfig) -> HTTPRefusal | None:
-    """Body: within the limit (rule H8)."""
-    return None if len(request.body) <= config.max_body_bytes else HTTPRefusal(413, "the body is too large")
+    """Body: within the limit, as it was declared and as it came (rule H8)."""
+    size = max(_declared_size(request), len(request.body))
+    return None if size <= config.max_body_bytes else HTTPRefusal(413, "the body is too large")
 
 
 def check_accept(request: HTTPRequest, _: HTTPConfig) -> HTTPRefusal | None:
@@ -117,7 +124,15 @@ CHECKS: Final[tuple[Check, ...]] = (
 
 
 def first_refusal(request: HTTPRequest, config: HTTPConfig) -> HTTPRefusal | None:
-    """Return why a request is not served, or None."""
+    """Return why a request is not served, or None.
+
+    Args:
+        request: The whole request; or its head, with no body, before the body is read. If that is refused, so is the
+            request, whatever the body is: it is handed to the machine as it stands.
+        config: The limits and choices of the server.
+
+    Spec: rules H1, H2, H4, H7, H8; case Q1.
+    """
     for check in CHECKS:
         refusal = check(request, config)
         if refusal is not None:
@@ -140,6 +155,14 @@ def accepts(request: HTTPRequest, media_type: bytes) -> bool:
         ranges[key] = ranges.get(key, False) or not any(map(_REFUSING.fullmatch, parameters))
     main = media_type.partition(b"/")[0]
     return next((ranges[key] for key in (media_type, main + b"/*", b"*/*") if key in ranges), False)
+
+
+def _declared_size(request: HTTPRequest) -> int:
+    """Return what Content-Length says; 0 where it says nothing: whether it is well-formed is not the question here."""
+    digits = (find_header(request.headers, b"content-length") or b"").strip().lstrip(b"0")
+    if not digits.isdigit():
+        return 0
+    return int(digits[:_MANY_DIGITS])
 
 
 def _host_name(authority: str) -> str | None:

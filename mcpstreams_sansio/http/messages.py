@@ -28,7 +28,10 @@ def find_header(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> bytes | 
 @final
 @attrs.frozen
 class HTTPRequest:
-    """One request: its body is complete, since MCP bounds it and one message is one body (rule H6)."""
+    """One request: its body is complete, since MCP bounds it and one message is one body (rule H6).
+
+    At a server the body of a request that is refused for its head is left unread: `checks.first_refusal` says so.
+    """
 
     method: bytes
     target: bytes = attrs.field(repr=False)

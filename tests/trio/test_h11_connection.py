@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import AsyncIterator
 
+import attrs
 import pytest
 import trio
 import trio.testing
@@ -12,6 +13,7 @@ from trio.testing import MemoryReceiveStream, MemorySendStream
 
 from mcpstreams_sansio.http.messages import HTTPRequest, find_header
 from tests.trio.machines import settle
+from trio_bindings.closing import LINGER_SECONDS
 from trio_bindings.h11_connection import H11Connection, HTTPLimits, PeerGoneError
 
 REQUEST = b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 4\r\n\r\nbody"
@@ -56,7 +58,14 @@ async def connected(max_body_bytes: int = 1_000, **limits: float) -> AsyncIterat
 async def next_request(connection: H11Connection) -> HTTPRequest:
     with trio.fail_after(5):
         await connection.wait_for_request()
-        return await connection.read_request()
+        head = await connection.read_head()
+        return attrs.evolve(head, body=await connection.read_body())
+
+
+async def next_head(connection: H11Connection) -> HTTPRequest:
+    with trio.fail_after(5):
+        await connection.wait_for_request()
+        return await connection.read_head()
 
 
 async def respond(connection: H11Connection, *chunks: bytes, status: int = 200) -> None:
@@ -177,6 +186,119 @@ async def test_a_stream_that_breaks_is_a_peer_that_left() -> None:
             await connection.send_body([b"x"])
 
 
+# ------------------------------------------------------------------------------------------- a body that nobody wants
+
+HEAD, BODY = REQUEST[:-4], REQUEST[-4:]
+
+
+async def test_a_head_is_there_before_its_body() -> None:
+    async with connected() as (connection, peer):
+        await peer.sends(HEAD)
+        head = await next_head(connection)
+        assert (head.method, head.target, head.body) == (b"POST", b"/mcp", b"")
+        await peer.sends(BODY)
+        assert await connection.read_body() == b"body"
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        REQUEST,
+        b"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
+        b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nbo\r\n0\r\n\r\n",
+        HEAD.replace(b"Host", b"Expect: 100-continue\r\nHost") + BODY,
+    ],
+    ids=["sized", "none", "chunked", "sent without being asked for"],
+)
+async def test_a_body_that_is_here_is_passed_over_and_its_stream_goes_on(sent: bytes) -> None:
+    async with connected() as (connection, peer):
+        await peer.sends(sent + REQUEST)
+        await next_head(connection)
+        connection.pass_over_body()
+        await respond(connection, status=403)
+        assert b"connection: close" not in (await peer.receives(b"\r\n\r\n")).lower()
+        assert connection.begin_next()
+        assert (await next_request(connection)).body == b"body"
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        HEAD,
+        HEAD + BODY[:3],
+        HEAD.replace(b"Host", b"Expect: 100-continue\r\nHost"),
+        b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nbo\r\n",
+        b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nno chunk\r\n",
+    ],
+    ids=["not begun", "sized", "waits to be asked", "chunked", "broken"],
+)
+async def test_a_body_that_is_not_here_is_not_asked_for_and_ends_the_stream(sent: bytes) -> None:
+    async with connected() as (connection, peer):
+        await peer.sends(sent)
+        await next_head(connection)
+        connection.pass_over_body()
+        await respond(connection, status=403)
+        answer = await peer.receives(b"\r\n\r\n")
+        assert answer.startswith(b"HTTP/1.1 403 ")
+        assert b"connection: close" in answer.lower()
+        assert not connection.begin_next()
+
+
+async def refused_early(connection: H11Connection, peer: Peer, sent: bytes) -> None:
+    await peer.sends(sent)
+    await next_head(connection)
+    connection.pass_over_body()
+    await respond(connection, status=403)
+
+
+async def test_a_body_on_its_way_is_let_pass_to_its_end() -> None:
+    async with connected() as (connection, peer), trio.open_nursery() as nursery:
+        await refused_early(connection, peer, HEAD)
+        passed = False
+
+        async def let_pass() -> None:
+            nonlocal passed
+            await connection.let_body_pass()
+            passed = True
+
+        nursery.start_soon(let_pass)
+        await peer.sends(BODY[:3])
+        await settle()
+        assert not passed
+        await peer.sends(BODY[3:])
+        await settle()
+        assert passed
+
+
+async def test_a_body_that_has_no_end_is_let_pass_for_a_while(autojump_clock: trio.testing.MockClock) -> None:
+    async with connected() as (connection, peer), trio.open_nursery() as nursery:
+        await refused_early(connection, peer, HEAD.replace(b"Length: 4", b"Length: 999999"))
+
+        async def dribble() -> None:
+            while True:
+                await peer.sends(b"x")
+                await trio.sleep(0.1)
+
+        nursery.start_soon(dribble)
+        start = trio.current_time()
+        await connection.let_body_pass()
+        assert trio.current_time() - start == pytest.approx(LINGER_SECONDS)
+        nursery.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize("rest", [None, b"no chunk\r\n"], ids=["gone", "broken"])
+async def test_a_body_is_not_waited_for_once_it_can_not_come(
+    autojump_clock: trio.testing.MockClock, rest: bytes | None
+) -> None:
+    async with connected() as (connection, peer):
+        chunked = HEAD.replace(b"Content-Length: 4", b"Transfer-Encoding: chunked")
+        await refused_early(connection, peer, chunked)
+        await (peer.stream.aclose() if rest is None else peer.sends(rest))
+        start = trio.current_time()
+        await connection.let_body_pass()
+        assert trio.current_time() == start
+
+
 # --------------------------------------------------------------------------------------------------------------- time
 
 
@@ -195,7 +317,7 @@ async def test_a_head_that_comes_too_slowly_is_refused(autojump_clock: trio.test
         await connection.wait_for_request()
         start = trio.current_time()
         with pytest.raises(PeerGoneError):
-            await connection.read_request()
+            await connection.read_head()
         assert trio.current_time() - start == pytest.approx(3)
         assert (await peer.receives(b"\r\n\r\n")).startswith(b"HTTP/1.1 408 ")
 
@@ -211,17 +333,17 @@ async def test_each_byte_does_not_buy_more_time(autojump_clock: trio.testing.Moc
         nursery.start_soon(dribble)
         await connection.wait_for_request()
         with pytest.raises(PeerGoneError), trio.fail_after(3.5):
-            await connection.read_request()
+            await connection.read_head()
         nursery.cancel_scope.cancel()
 
 
 async def test_a_body_that_comes_too_slowly_is_refused(autojump_clock: trio.testing.MockClock) -> None:
     async with connected(body_timeout=7) as (connection, peer):
         await peer.sends(REQUEST[:-1])
-        await connection.wait_for_request()
+        assert (await next_head(connection)).method == b"POST"
         start = trio.current_time()
         with pytest.raises(PeerGoneError):
-            await connection.read_request()
+            await connection.read_body()
         assert trio.current_time() - start == pytest.approx(7)
         assert (await peer.receives(b"\r\n\r\n")).startswith(b"HTTP/1.1 408 ")
 
@@ -236,7 +358,7 @@ async def test_a_refusal_that_nobody_reads_does_not_hold_the_connection(
             nursery.start_soon(theirs.send_all, b"nonsense\r\n\r\n")
             await connection.wait_for_request()
             with pytest.raises(PeerGoneError), trio.fail_after(60):
-                await connection.read_request()
+                await connection.read_head()
 
 
 # ---------------------------------------------------------------------------------------------------------- responses

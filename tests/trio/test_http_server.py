@@ -255,15 +255,12 @@ async def test_a_session_can_be_ended() -> None:
 # ------------------------------------------------------------------------------------------------------ refusals, sizes
 
 
-async def test_a_body_that_is_too_large_is_refused_and_ends_the_connection() -> None:
+@pytest.mark.rule("H8")
+async def test_a_body_that_is_too_large_is_refused() -> None:
     config = ServerConfig(identity=new_identity(), http=HTTPConfig(max_body_bytes=1_000))
     async with serving(echo, config=config) as (_, peer):
         exchange = await peer.posts(id=1, method="initialize", params={"x": "y" * 2_000})
         assert exchange.status == 413
-        assert exchange.header(b"connection") == b"close"
-        await exchange.body()
-        with trio.fail_after(5):
-            assert await exchange.stream.receive_some() == b""
 
 
 async def test_a_strange_host_is_refused() -> None:
@@ -271,6 +268,86 @@ async def test_a_strange_host_is_refused() -> None:
         stream = await peer.connects()
         await stream.send_all(b"POST /mcp HTTP/1.1\r\nHost: evil.example\r\nContent-Length: 0\r\n\r\n")
         assert (await Exchange(stream).begins()).status == 403
+
+
+ONE_MIB = 2**20
+
+WRONG_HEADS = [(b"Origin: http://evil.example\r\n", 403), (b"Origin: null\r\n", 403), (b"Accept: image/png\r\n", 406)]
+
+
+@pytest.mark.rule("H2")
+@pytest.mark.parametrize("method", ["POST", "GET"])
+@pytest.mark.parametrize(("header", "status"), WRONG_HEADS)
+@pytest.mark.parametrize("expect", [b"", b"Expect: 100-continue\r\n"], ids=["", "asks first"])
+async def test_a_request_that_is_refused_for_its_head_is_refused_before_its_body(
+    method: str, header: bytes, status: int, expect: bytes
+) -> None:
+    async with serving(echo) as (_, peer):
+        stream = await peer.connects()
+        head = peer.request(method, Content_Type="application/json", Accept="*/*").replace(b"Accept: */*\r\n", header)
+        await stream.send_all(head.replace(b"Content-Length: 0", expect + b"Content-Length: %d" % ONE_MIB))
+        exchange = await Exchange(stream).begins()
+        assert exchange.status == status
+        assert exchange.header(b"connection") == b"close"
+        assert exchange.header(b"content-type") == b"application/json"
+
+
+@pytest.mark.rule("H8")
+@pytest.mark.parametrize("expect", [b"", b"Expect: 100-continue\r\n"], ids=["", "asks first"])
+async def test_a_body_that_is_declared_too_large_is_refused_before_it_comes(expect: bytes) -> None:
+    config = ServerConfig(identity=new_identity(), http=HTTPConfig(max_body_bytes=1_000))
+    async with serving(echo, config=config) as (_, peer):
+        stream = await peer.connects()
+        head = peer.request("POST", Content_Type="application/json")
+        await stream.send_all(head.replace(b"Content-Length: 0", expect + b"Content-Length: 1001"))
+        exchange = await Exchange(stream).begins()
+        assert (exchange.status, exchange.header(b"connection")) == (413, b"close")
+
+
+@pytest.mark.rule("H8")
+async def test_a_body_that_grows_too_large_is_refused_before_its_end() -> None:
+    config = ServerConfig(identity=new_identity(), http=HTTPConfig(max_body_bytes=1_000))
+    async with serving(echo, config=config) as (_, peer):
+        stream = await peer.connects()
+        head = peer.request("POST", Content_Type="application/json", Transfer_Encoding="chunked")
+        await stream.send_all(head.replace(b"Content-Length: 0\r\n", b""))
+        for _ in range(11):
+            await stream.send_all(b"64\r\n" + b"x" * 100 + b"\r\n")
+        exchange = await Exchange(stream).begins()
+        assert (exchange.status, exchange.header(b"connection")) == (413, b"close")
+
+
+async def test_a_body_that_never_ends_is_not_waited_for() -> None:
+    async with serving(echo, limits=HTTPLimits(body_timeout=0.05)) as (_, peer):
+        stream = await peer.connects()
+        await stream.send_all(peer.posting(id=1, method="ping")[:-1])
+        exchange = await Exchange(stream).begins()
+        assert (exchange.status, exchange.header(b"connection")) == (408, b"close")
+
+
+async def test_a_refused_request_that_is_all_here_leaves_its_connection_to_the_next() -> None:
+    async with serving(echo) as (_, peer):
+        await peer.initializes(STOCK)
+        stream = await peer.connects()
+        refused = peer.posting(id=1, method="ping").replace(b"Host", b"Origin: null\r\nHost", 1)
+        await stream.send_all(refused + peer.posting(id=2, method="ping"))
+        exchange = await Exchange(stream).begins()
+        assert exchange.status == 403
+        assert (await exchange.json())["error"]["message"] == "this origin is not allowed"
+        assert (await (await exchange.begins()).json())["id"] == 2
+
+
+async def send_without_reading(stream: trio.abc.Stream, data: bytes) -> bytes:
+    """Send everything, whatever is said meanwhile, then return what was said."""
+    await stream.send_all(data)
+    with trio.fail_after(5):
+        return bytes(await stream.receive_some())
+
+
+async def test_a_client_that_reads_only_after_its_whole_body_still_finds_the_answer() -> None:
+    async with serving(echo) as (_, peer):
+        body = peer.request("POST", b"x" * 3 * ONE_MIB, Content_Type="text/plain")
+        assert (await send_without_reading(await peer.connects(), body)).startswith(b"HTTP/1.1 415 ")
 
 
 async def test_what_is_no_http_is_refused_and_harms_nobody_else() -> None:
@@ -395,6 +472,23 @@ async def test_the_application_says_who_made_a_request() -> None:
         assert (await Exchange(other).begins()).status == 404, "another principal's session does not exist"
 
 
+async def test_the_application_is_asked_by_the_head_alone_and_not_about_what_is_refused() -> None:
+    asked: list[HTTPRequest] = []
+
+    def authenticate(request: HTTPRequest) -> Principal | None:
+        asked.append(request)
+        return None
+
+    async with serving(echo, authenticate=authenticate) as (_, peer):
+        stream = await peer.connects()
+        refused = peer.posting(id=1, method="ping").replace(b"Host", b"Origin: null\r\nHost", 1)
+        await stream.send_all(refused)
+        assert (await Exchange(stream).begins()).status == 403
+        assert asked == []
+        await peer.initializes(STOCK)
+    assert [(request.method, request.body) for request in asked] == [(b"POST", b"")] * 2
+
+
 async def test_a_fault_while_authenticating_is_the_requests_alone(caplog: pytest.LogCaptureFixture) -> None:
     def authenticate(request: HTTPRequest) -> Principal | None:
         if find_header(request.headers, b"x-user") is not None:
@@ -444,7 +538,8 @@ async def test_cancelling_the_server_ends_everything() -> None:
     assert handler.cancelled.is_set()
 
 
-async def test_tls_is_a_wrapper_of_the_stream() -> None:
+@contextlib.asynccontextmanager
+async def serving_tls() -> AsyncIterator[tuple[HTTPPeer, trio.SSLStream[trio.SocketStream]]]:
     authority = trustme.CA()
     ours, theirs = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH), ssl.create_default_context()
     authority.issue_cert("localhost").configure_cert(ours)
@@ -455,7 +550,17 @@ async def test_tls_is_a_wrapper_of_the_stream() -> None:
 
     async with serving(echo, wrap_stream=wrap) as (_, peer):
         socket = await peer.connects()
-        stream = trio.SSLStream(socket, theirs, server_hostname="localhost", https_compatible=True)
+        yield peer, trio.SSLStream(socket, theirs, server_hostname="localhost", https_compatible=True)
+
+
+async def test_tls_is_a_wrapper_of_the_stream() -> None:
+    async with serving_tls() as (peer, stream):
         await stream.send_all(peer.posting(id=1, method="ping"))
         with trio.fail_after(5):
             assert (await stream.receive_some()).startswith(b"HTTP/1.1 400 ")
+
+
+async def test_a_body_that_nobody_wants_does_not_destroy_the_answer_over_tls_either() -> None:
+    async with serving_tls() as (peer, stream):
+        body = peer.request("POST", b"x" * 3 * ONE_MIB, Content_Type="text/plain")
+        assert (await send_without_reading(stream, body)).startswith(b"HTTP/1.1 415 ")

@@ -203,6 +203,35 @@ def test_a_body_has_a_largest_size() -> None:
     assert status_of(check_size(attrs.evolve(request(), body=b"x" * 11), config)) == 413
 
 
+@pytest.mark.rule("H8")
+@pytest.mark.parametrize(
+    ("declared", "status"),
+    [
+        ("0", None),
+        ("10", None),
+        ("0000000000000000000000000000010", None),
+        ("11", 413),
+        (" 11 ", 413),
+        ("1" + "0" * 5_000, 413),
+        ("", None),
+        ("-11", None),
+        ("+11", None),
+        ("11, 11", None),
+        ("eleven", None),
+        ("\xb2\xb2", None),
+    ],
+)
+def test_a_body_is_too_large_by_its_own_account(declared: str, status: int | None) -> None:
+    config = HTTPConfig(max_body_bytes=10)
+    assert status_of(check_size(request(content_length=declared), config)) == status
+
+
+@pytest.mark.rule("H8")
+def test_a_body_that_says_less_of_itself_than_it_is_gains_nothing() -> None:
+    lying = attrs.evolve(request(content_length="1"), body=b"x" * 11)
+    assert status_of(check_size(lying, HTTPConfig(max_body_bytes=10))) == 413
+
+
 @pytest.mark.rule("H7", "H20")
 @pytest.mark.parametrize(
     ("accept", "json", "events"),
@@ -329,6 +358,29 @@ def test_the_first_refusal_wins() -> None:
     ]
     assert [status_of(first_refusal(asked, config)) for _, asked in mended] == [status for status, _ in mended]
     assert len(mended) == len(CHECKS) + 1, "each check is there once"
+
+
+@pytest.mark.rule("H2", "H8")
+@pytest.mark.parametrize("body", [b"", b"x", b"x" * 11])
+def test_a_request_that_is_refused_for_its_head_is_refused_whatever_its_body(body: bytes) -> None:
+    config = HTTPConfig(max_body_bytes=10)
+    sound = HTTPRequest(
+        b"POST", b"/mcp", ((b"host", b"localhost"), (b"accept", b"*/*"), (b"content-type", b"application/json"))
+    )
+    heads = [
+        attrs.evolve(sound, headers=(*sound.headers, (b"origin", b"null"))),
+        attrs.evolve(sound, headers=(*sound.headers, (b"content-length", b"11"))),
+        attrs.evolve(sound, headers=(*sound.headers, (b"mcp-protocol-version", b"1"))),
+        with_header(sound, b"host", b"evil.example"),
+        with_header(sound, b"accept", b"image/png"),
+        with_header(sound, b"content-type", b"text/plain"),
+        attrs.evolve(sound, method=b"PUT"),
+        attrs.evolve(sound, target=b"/"),
+    ]
+    assert first_refusal(sound, config) is None
+    for head in heads:
+        assert first_refusal(head, config) is not None
+        assert first_refusal(attrs.evolve(head, body=body), config) is not None
 
 
 @pytest.mark.rule("H5")
