@@ -28,6 +28,7 @@ from trio_bindings.client import (
 )
 from trio_bindings.closing import STREAM_FAILURES, close_politely
 from trio_bindings.driver import Connection, Driver
+from trio_bindings.keepalive import ask_of_silent_peers
 from trio_bindings.logs.interface import StreamLog
 from trio_bindings.server import LOOPBACK, MAX_CONNECTIONS, ClientNotificationHandler, RunningServer, open_server
 
@@ -203,10 +204,16 @@ def connect_tcp(
 ) -> AbstractAsyncContextManager[ClientSession]:
     """Talk to an MCP server over TCP, one message a line; everything else is as with `connect_stream`."""
     return connect_stream(
-        functools.partial(trio.open_tcp_stream, host, port),
+        functools.partial(_open_tcp, host, port),
         client_info=client_info,
         capabilities=capabilities,
         config=config,
         on_request=on_request,
         on_notification=on_notification,
     )
+
+
+async def _open_tcp(host: str, port: int) -> trio.SocketStream:
+    stream = await trio.open_tcp_stream(host, port)
+    ask_of_silent_peers(stream.socket)
+    return stream

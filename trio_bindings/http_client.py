@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator, Mapping
-from typing import Final, final
+from typing import Any, Final, final
 
 import httpx2
 import trio
@@ -24,6 +24,7 @@ from trio_bindings.client import (
     refuse_every_request,
 )
 from trio_bindings.driver import Connection, Driver
+from trio_bindings.keepalive import ask_of_silent_peers
 
 CONNECT_SECONDS: Final = 10.0
 """How long reaching the server may take; how long an answer may take is the machine's business."""
@@ -70,6 +71,7 @@ class HTTPExchanges:
             self._origin.copy_with(raw_path=request.target),
             headers=list(request.headers),
             content=request.body,
+            extensions={"trace": _note_connection},
         ) as response:
             headers = tuple((name.lower(), value) for name, value in response.headers.raw)
             self._driver.submit(HeadReceived(exchange.connection_id, response.status_code, headers))
@@ -88,6 +90,14 @@ class HTTPExchanges:
     def _resume(self, effect: ResumeReading) -> None:
         if (exchange := self._driver.connection(effect.connection_id)) is not None:
             exchange.wanted.set()
+
+
+async def _note_connection(event: str, info: Mapping[str, Any]) -> None:
+    """Hear what httpx2 does, for the one moment at which it has a new socket, whatever proxies are in between."""
+    if event == "connection.connect_tcp.complete":
+        tcp = info["return_value"].get_extra_info("socket")
+        if isinstance(tcp, trio.socket.SocketType):  # whoever brings `http` may bring its own network
+            ask_of_silent_peers(tcp)
 
 
 @contextlib.asynccontextmanager

@@ -34,6 +34,7 @@ from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, JSONObject, Response
 from trio_bindings.app import Call, Handler, Work, internal_error, outcome_within
 from trio_bindings.driver import Driver
 from trio_bindings.entropy import fresh_instance
+from trio_bindings.keepalive import ask_of_silent_peers
 from trio_bindings.logs.interface import StreamLog
 from trio_bindings.tasks import LimitedTasks
 
@@ -193,6 +194,7 @@ class RunningServer:
             await trio.aclose_forcefully(stream)
             return
         self._places -= 1
+        ask_of_silent_peers(stream.socket)
         try:
             await serve(stream)
         finally:
