@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias, TypeVarTuple, assert_never, final
 
@@ -10,7 +11,7 @@ import attrs
 import trio
 
 from mcpstreams_sansio.errors import INTERNAL_ERROR
-from mcpstreams_sansio.ids import RequestId
+from mcpstreams_sansio.ids import RequestId, StreamId
 from mcpstreams_sansio.server.effects import AskAnswered, AskFailed, AskFailure, StartCall
 from mcpstreams_sansio.server.inputs import (
     ApplicationInput,
@@ -44,9 +45,15 @@ class Question:
 class Work:
     """What the server knows of one handler at work; `Call` is its face for the application."""
 
-    def __init__(self, start: StartCall, submit: Callable[[ApplicationInput], None]) -> None:
+    def __init__(
+        self,
+        start: StartCall,
+        submit: Callable[[ApplicationInput], None],
+        abandonment_of: Callable[[StreamId], float | None],
+    ) -> None:
         self.start = start
         self.submit = submit
+        self.abandonment_of = abandonment_of
         self.scope = trio.CancelScope()
         """Runs the handler; cancelled when nobody can receive its result any more."""
         self.room = trio.Event()
@@ -96,6 +103,16 @@ class Call:
     def resumable(self) -> bool:
         """Whether the call goes on when its connection is lost."""
         return self._work.start.resumable
+
+    @property
+    def deadline(self) -> float:
+        """When the call is cancelled if its client stays away, on Trio's clock; `math.inf` while nothing threatens it.
+
+        It is true of this moment: a loss of the connection sets it, a poll puts it off, and the client's return takes
+        it away. It is `math.inf` for a call that runs on although its client never comes back.
+        """
+        moment = self._work.abandonment_of(self._stream_id)
+        return math.inf if moment is None else moment
 
     async def notify(self, method: str, params: JSONObject | None = None) -> None:
         """Send the client a notification of this call, in order and, on a resumable call, exactly once.

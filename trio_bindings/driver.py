@@ -169,7 +169,7 @@ class Driver(Generic[InputT, EffectT]):
     An exception of the body comes out as it is, not wrapped into a group.
 
     Args:
-        machine: Owned from now on: nobody else may call it.
+        machine: Owned from now on: nobody else may tell it anything.
     """
 
     nursery: trio.Nursery

@@ -62,8 +62,8 @@ class RunningServer:
 
     Args:
         driver: Owns the machine; its block is open.
+        machine: What the driver owns; here it is only asked, never told.
         handler: Serves the calls.
-        config: What the machine was made with.
         on_notification: Hears what clients announce.
         max_connections: Sockets that may be open at a time.
     """
@@ -71,15 +71,16 @@ class RunningServer:
     def __init__(
         self,
         driver: Driver[ServerInput, ServerEffect],
+        machine: Server,
         handler: Handler,
-        config: ServerConfig,
         on_notification: ClientNotificationHandler | None,
         max_connections: int,
     ) -> None:
         self.driver = driver
-        self.config = config
+        self.config = machine.config
         self.ports: tuple[int, ...] = ()
         """TCP ports on which it accepts connections."""
+        self._machine = machine
         self._handler = handler
         self._on_notification = on_notification
         self._works: dict[StreamId, Work] = {}
@@ -108,7 +109,7 @@ class RunningServer:
     # ---------------------------------------------------------------------------------------------------------- calls
 
     def _start_call(self, effect: StartCall) -> None:
-        work = self._works[effect.stream_id] = Work(effect, self.driver.submit)
+        work = self._works[effect.stream_id] = Work(effect, self.driver.submit, self._machine.abandonment_of)
         self.driver.start_soon(self._run, work)
 
     async def _run(self, work: Work) -> None:
@@ -278,8 +279,9 @@ async def open_server(
         config = ServerConfig(identity=new_identity())
     if config.streams.durable != (log is not None):
         raise ValueError("a log and config.streams.durable belong together")
-    async with Driver[ServerInput, ServerEffect](Server(config)) as driver:
-        server = RunningServer(driver, handler, config, on_notification, max_connections)
+    machine = Server(config)
+    async with Driver[ServerInput, ServerEffect](machine) as driver:
+        server = RunningServer(driver, machine, handler, on_notification, max_connections)
         if log is not None:
             driver.start_soon(server.keep_log, log)
         yield server

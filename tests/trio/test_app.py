@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from typing import get_args
 
 import pytest
@@ -418,6 +419,85 @@ async def test_an_abandoned_call_is_cancelled_unless_it_runs_on(autojump_clock: 
             assert handler.cancelled.is_set() != run_on
             handler.go_on.set()
             await settle()
+
+
+@pytest.mark.rule("R27")
+async def test_a_handler_knows_until_when_its_client_may_come_back(autojump_clock: trio.testing.MockClock) -> None:
+    calls: list[Call] = []
+
+    async def handler(call: Call) -> JSONObject:
+        calls.append(call)
+        return await waiting(call)
+
+    waiting = Waiting()
+    chosen = config(tool=StreamPolicy(interval=ResumeInterval(max=60)))
+    async with open_server(handler, config=chosen) as server:
+        peer = await connected(server, DRAFT)
+        await peer.calls(1, name="tool")
+        created = await peer.hears_method("notifications/stream/create")
+        call = calls[0]
+        assert call.deadline == math.inf, "nothing threatens it while its client is here"
+        await trio.sleep(5)
+        peer.breaks()
+        await settle()
+        assert call.deadline == trio.current_time() + 60
+        await trio.sleep(20)
+        back = await resume(server, created)
+        await settle()
+        assert call.deadline == math.inf
+        back.breaks()
+        await settle()
+        deadline = call.deadline
+        assert deadline == trio.current_time() + 60
+        await trio.sleep_until(deadline - 1)
+        await settle()
+        assert not waiting.cancelled.is_set()
+        await waiting.cancelled.wait()
+        assert trio.current_time() == pytest.approx(deadline)
+        assert call.deadline == math.inf, "nothing is left to be cancelled"
+
+
+@pytest.mark.rule("R27")
+async def test_a_poll_gives_a_handler_more_time(autojump_clock: trio.testing.MockClock) -> None:
+    calls: list[Call] = []
+
+    async def handler(call: Call) -> JSONObject:
+        calls.append(call)
+        await trio.sleep_forever()
+
+    chosen = config(tool=StreamPolicy(interval=ResumeInterval(max=60)))
+    async with open_server(handler, config=chosen) as server:
+        peer = await connected(server, DRAFT)
+        await peer.calls(1, name="tool")
+        stream = (await peer.hears_method("notifications/stream/create"))["params"]["stream"]
+        peer.breaks()
+        other = await connected(server, DRAFT)
+        await trio.sleep(30)
+        before = calls[0].deadline
+        names = {"streamId": stream["streamId"], "resumeToken": stream["resumeToken"]}
+        await other.says(id=2, method="stream/poll", params=names)
+        await other.hears_answer(2)
+        assert calls[0].deadline == trio.current_time() + 60 == before + 30
+
+
+@pytest.mark.rule("R27")
+async def test_a_call_that_runs_on_has_no_deadline(autojump_clock: trio.testing.MockClock) -> None:
+    deadlines: list[float] = []
+
+    async def handler(call: Call) -> JSONObject:
+        while True:
+            deadlines.append(call.deadline)
+            await trio.sleep(1)
+
+    chosen = config(tool=StreamPolicy(interval=ResumeInterval(max=5), run_on=True))
+    async with open_server(handler, config=chosen) as server:
+        peer = await connected(server, DRAFT)
+        await peer.calls(1, name="tool")
+        await settle()
+        peer.breaks()
+        await trio.sleep(10)
+    assert len(deadlines) > 6
+    assert set(deadlines) == {math.inf}
 
 
 async def test_letting_go_of_a_connection_keeps_the_call() -> None:
