@@ -14,6 +14,7 @@ import attrs
 import pytest
 
 import mcpstreams_sansio
+from mcpstreams_sansio import ClientEffect, ClientInput, LogRecord, ServerEffect, ServerInput
 from tests.sources import CORE, module_name, parse, python_files
 
 EXPORTS = list(mcpstreams_sansio.__all__)
@@ -72,6 +73,11 @@ def test_an_export_is_there_and_documented(name: str) -> None:
         assert vars(value).get("__doc__") if isinstance(value, type) else value.__doc__
     else:  # an alias or a constant: it has no docstring, so a string literal stands under it
         assert name in documented_assignments()
+
+
+@pytest.mark.parametrize("union", [ServerInput, ServerEffect, ClientInput, ClientEffect, LogRecord])
+def test_all_that_a_machine_is_told_or_wants_is_exported(union: object) -> None:
+    assert {member.__name__ for member in members(union)} <= set(EXPORTS)
 
 
 VALUES = {"inputs", "effects", "records", "connections", "machine", "dispatch", "jsonrpc", "gate"}

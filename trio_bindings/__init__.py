@@ -2,8 +2,9 @@
 
 No rule of the protocol lives here. A binding reads bytes, hands them to a machine, carries out the effects that come
 back, and wakes the machine at the deadline that it names. `driver` does so for both sides; `server` and `client` start
-the application's tasks; `byte_stream`, `http_server` and `http_client` are the transports. What an application needs is
-re-exported here, except for HTTP, whose modules need the extra `http`.
+the application's tasks; `byte_stream`, `http_server` and `http_client` are the transports. What an application on Trio
+needs is re-exported here, except for HTTP, whose modules need the extra `http`; configs, messages and outcomes are
+re-exported by `mcpstreams_sansio`.
 """
 
 from __future__ import annotations

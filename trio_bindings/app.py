@@ -14,12 +14,12 @@ from mcpstreams_sansio.errors import INTERNAL_ERROR
 from mcpstreams_sansio.ids import RequestId, StreamId
 from mcpstreams_sansio.server.effects import AskAnswered, AskFailed, AskFailure, StartCall
 from mcpstreams_sansio.server.inputs import (
-    ApplicationInput,
     AskPeer,
     OpenStream,
     Peer,
     ReleaseStream,
     SendMessage,
+    ServerOrder,
     WithdrawAsk,
 )
 from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, JSONObject, Notification, Response
@@ -48,7 +48,7 @@ class Work:
     def __init__(
         self,
         start: StartCall,
-        submit: Callable[[ApplicationInput], None],
+        submit: Callable[[ServerOrder], None],
         abandonment_of: Callable[[StreamId], float | None],
     ) -> None:
         self.start = start

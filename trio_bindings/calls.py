@@ -13,9 +13,9 @@ import trio
 
 from mcpstreams_sansio.client.effects import CallDetached, CallFinished, GapFound, ItemReceived, Outcome
 from mcpstreams_sansio.client.inputs import (
-    ApplicationInput,
     AttachCall,
     CancelCall,
+    ClientOrder,
     DetachCall,
     MakeCall,
     SavedCall,
@@ -75,7 +75,7 @@ class ClientCall:
     def __init__(
         self,
         begin: Callable[[ClientCall], MakeCall | AttachCall],
-        submit: Callable[[ApplicationInput], None],
+        submit: Callable[[ClientOrder], None],
         forget: Callable[[CallId], None],
     ) -> None:
         self._begin = begin

@@ -25,7 +25,7 @@ from mcpstreams_sansio.client.effects import (
     GapFound,
     ItemReceived,
     NoticeDropped,
-    NotificationReceived,
+    NoticeReceived,
     Recovery,
     ServerConnected,
     ServerDisconnected,
@@ -75,7 +75,7 @@ class ServerRequest:
 RequestHandler: TypeAlias = Callable[[ServerRequest], Awaitable[JSONObject]]
 """Answers a request of the server with a result, or raises `CallError`."""
 
-ServerNotificationHandler: TypeAlias = Callable[[NotificationReceived], Awaitable[object]]
+ServerNotificationHandler: TypeAlias = Callable[[NoticeReceived], Awaitable[object]]
 """Hears what the server announces outside any call."""
 
 
@@ -143,7 +143,7 @@ class ClientSession:
         route(AskWithdrawn, self._withdraw_ask)
         route(AttemptMade, self._count_attempt)
         route(DuplicateDropped, self._count_duplicate)
-        route(NotificationReceived, self._notify)
+        route(NoticeReceived, self._notify)
         route(ServerConnected, self._meet)
         route(ClientFailed, self._fail)
         route(ClientClosed, self._close)
@@ -286,7 +286,7 @@ class ClientSession:
     def _count_duplicate(self, _: DuplicateDropped) -> None:
         self.counters.duplicates += 1
 
-    def _notify(self, effect: NotificationReceived) -> None:
+    def _notify(self, effect: NoticeReceived) -> None:
         if self._on_notification is not None and not self._listeners.start(self._on_notification, effect):
             _logger.warning("a notification of the server was dropped: too many are being handled")
 

@@ -17,11 +17,11 @@ from mcpstreams_sansio.server.dispatch import NotificationReceived
 from mcpstreams_sansio.server.effects import (
     AskAnswered,
     AskFailed,
-    CancelCall,
     HoldMessages,
     Refused,
     SendMore,
     StartCall,
+    StopCall,
     StreamAttached,
     StreamDetached,
     StreamGone,
@@ -96,7 +96,7 @@ class RunningServer:
         route = self.driver.route
         route(SendHead, self.driver.queue)
         route(StartCall, self._start_call)
-        route(CancelCall, self._cancel_call)
+        route(StopCall, self._stop_call)
         route(AskAnswered, self._settle)
         route(AskFailed, self._settle)
         route(HoldMessages, self._hold)
@@ -129,7 +129,7 @@ class RunningServer:
             failure = internal_error(work.start.request.id, error)
             self.driver.submit(Respond(work.start.stream_id, failure))
 
-    def _cancel_call(self, effect: CancelCall) -> None:
+    def _stop_call(self, effect: StopCall) -> None:
         if (work := self._works.get(effect.stream_id)) is not None:
             work.scope.cancel()
 

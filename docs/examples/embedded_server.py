@@ -14,33 +14,42 @@ from collections import deque
 from collections.abc import Callable, Generator
 from typing import TypeAlias
 
-from mcpstreams_sansio.connections import (
+from mcpstreams_sansio import (
     BytesReceived,
+    ConnectionId,
     ConnectionLost,
     DeadlineReached,
     DropConnection,
     EndOfFile,
     EndWriting,
+    Entropy,
     Framing,
-    Write,
-    Written,
-)
-from mcpstreams_sansio.framing.lines import encode_line
-from mcpstreams_sansio.ids import ConnectionId, Entropy, RequestId, StreamId
-from mcpstreams_sansio.server.effects import CancelCall, HoldMessages, SendMore, StartCall
-from mcpstreams_sansio.server.identity import ServerIdentity
-from mcpstreams_sansio.server.inputs import Respond, SendMessage
-from mcpstreams_sansio.server.machine import PeerConnected, Server, ServerConfig, ServerEffect, ServerInput
-from mcpstreams_sansio.wire.handshake import ClientHello, client_capabilities, initialize_request
-from mcpstreams_sansio.wire.jsonrpc import (
+    HoldMessages,
     JSONObject,
     Message,
     Notification,
+    PeerConnected,
     Request,
+    RequestId,
+    Respond,
     Response,
+    SendMessage,
+    SendMore,
+    Server,
+    ServerConfig,
+    ServerEffect,
+    ServerIdentity,
+    ServerInput,
+    StartCall,
+    StopCall,
+    StreamId,
+    Write,
+    Written,
     decode_message,
+    encode_line,
     encode_message,
 )
+from mcpstreams_sansio.wire.handshake import ClientHello, client_capabilities, initialize_request
 from mcpstreams_sansio.wire.meta import own_meta
 from mcpstreams_sansio.wire.streams import StreamRef, read_create, resume_request
 
@@ -166,7 +175,7 @@ class Loop:
         match effect:
             case StartCall(stream_id, request):
                 self.tools[stream_id] = (request.id, self.start_tool(request))
-            case CancelCall(stream_id):
+            case StopCall(stream_id):
                 self.tools.pop(stream_id, None)
             case HoldMessages(stream_id):
                 self.held.add(stream_id)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from mcpstreams_sansio.server.machine import ServerConfig
-from mcpstreams_sansio.server.policies import StreamPolicies, StreamPolicy
-from mcpstreams_sansio.wire.streams import ResumeInterval
+from mcpstreams_sansio import ResumeInterval, ServerConfig, StreamPolicies, StreamPolicy
 from trio_bindings.server import new_identity
 
 

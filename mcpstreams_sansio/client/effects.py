@@ -292,7 +292,7 @@ class ServerDisconnected:
 
 @final
 @attrs.frozen
-class NotificationReceived:
+class NoticeReceived:
     """The server tells something that belongs to no call."""
 
     method: str

@@ -285,4 +285,5 @@ class ConnectFailed:
     connection_id: ConnectionId
 
 
-ApplicationInput: TypeAlias = MakeCall | AttachCall | DetachCall | TakeMessages | CancelCall | AnswerAsk
+ClientOrder: TypeAlias = MakeCall | AttachCall | DetachCall | TakeMessages | CancelCall | AnswerAsk
+"""What an application orders on its own calls."""

@@ -29,7 +29,7 @@ from mcpstreams_sansio.client.effects import (
     ItemReceived,
     LeavePath,
     NoticeDropped,
-    NotificationReceived,
+    NoticeReceived,
     OpenConnection,
     PauseReading,
     ReadAgain,
@@ -43,9 +43,9 @@ from mcpstreams_sansio.client.effects import (
 from mcpstreams_sansio.client.fronts import FrontClosed, FrontNews, LinkFailed, LinkHopeless, StreamsNews
 from mcpstreams_sansio.client.inputs import (
     AnswerAsk,
-    ApplicationInput,
     AttachCall,
     CancelCall,
+    ClientOrder,
     ClientStreamsInput,
     CloseClient,
     DetachCall,
@@ -80,7 +80,8 @@ from mcpstreams_sansio.wire.revisions import NEWEST
 ConnectionInput: TypeAlias = PeerEvent | HTTPEvent
 """What a driver reports of a connection, or of an exchange."""
 
-ClientInput: TypeAlias = ApplicationInput | OpenClient | CloseClient | Notify | ConnectionInput | DeadlineReached
+ClientInput: TypeAlias = ClientOrder | OpenClient | CloseClient | Notify | ConnectionInput | DeadlineReached
+"""Everything that a client can be told."""
 
 ConnectionOrder: TypeAlias = (
     OpenConnection | SendRequest | Write | EndWriting | DropConnection | PauseReading | ResumeReading
@@ -97,7 +98,7 @@ ClientEffect: TypeAlias = (
     | CallDetached
     | AttemptMade
     | DuplicateDropped
-    | NotificationReceived
+    | NoticeReceived
     | NoticeDropped
     | ServerConnected
     | ServerDisconnected
@@ -106,6 +107,7 @@ ClientEffect: TypeAlias = (
     | ClientFailed
     | ClientClosed
 )
+"""Everything that a client can want done, or report."""
 
 FrontOutput: TypeAlias = FrontNews | ConnectionOrder
 
@@ -273,7 +275,7 @@ class Client:
                 case SendOnPath() | ReadAgain() | LeavePath() | PauseReading() | ResumeReading():
                     self._take(self._front.send(effect, self._now), effects)
                 case UnclaimedMessage(message=Notification(method, params)) if not method.startswith(_OF_STREAMS):
-                    effects.append(NotificationReceived(method, params))
+                    effects.append(NoticeReceived(method, params))
                 case ItemReceived() | AskReceived() | CallFinished(outcome=CallResult() | CallFailed()):
                     self._link.bear_fruit()
                     effects.append(effect)

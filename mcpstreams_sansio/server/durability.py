@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import assert_never
 
 from mcpstreams_sansio.server import lifecycle, paths, production, room
-from mcpstreams_sansio.server.effects import AskAnswered, AskFailed, AskFailure, CancelReason, StartCall
+from mcpstreams_sansio.server.effects import AskAnswered, AskFailed, AskFailure, StartCall, StopReason
 from mcpstreams_sansio.server.gate import CreateDurable, EntriesDurable, Gated, GateState, ReplyAllowed
 from mcpstreams_sansio.server.inputs import LogFailed, LogWritten
 from mcpstreams_sansio.server.registry import Registry
@@ -81,7 +81,7 @@ def _fall_back(registry: Registry, stream: Stream) -> None:
     if stream.handler is Handler.WAITING:
         _turn_away(registry, stream)
     elif lost or not stream.complete:
-        production.fail(registry, stream, Reason.LOG_FAILED, CancelReason.LOG_FAILED)
+        production.fail(registry, stream, Reason.LOG_FAILED, StopReason.LOG_FAILED)
 
 
 def _turn_away(registry: Registry, stream: Stream) -> None:

@@ -60,7 +60,7 @@ class StartCall:
 
 
 @enum.unique
-class CancelReason(enum.Enum):
+class StopReason(enum.Enum):
     """Why the application's work on a call is no longer wanted."""
 
     CANCELLED = "cancelled"
@@ -73,11 +73,11 @@ class CancelReason(enum.Enum):
 
 @final
 @attrs.frozen
-class CancelCall:
+class StopCall:
     """Stop the handler: nobody can receive its result any more."""
 
     stream_id: StreamId
-    reason: CancelReason
+    reason: StopReason
 
 
 @final
@@ -168,7 +168,7 @@ StreamsEffect: TypeAlias = (
     | BeginBody
     | WriteLog
     | StartCall
-    | CancelCall
+    | StopCall
     | AskAnswered
     | AskFailed
     | HoldMessages

@@ -313,7 +313,9 @@ PeerInput: TypeAlias = (
     | CancelReceived
     | CancelledReceived
 )
-ApplicationInput: TypeAlias = SendMessage | AskPeer | WithdrawAsk | Respond | ReleaseStream | OpenStream
+ServerOrder: TypeAlias = SendMessage | AskPeer | WithdrawAsk | Respond | ReleaseStream | OpenStream
+"""What an application orders on its own calls, each named by the stream id that `StartCall` brought."""
+
 StreamsInput: TypeAlias = (
     ConnectionOpened
     | ConnectionLost
@@ -323,7 +325,7 @@ StreamsInput: TypeAlias = (
     | Reply
     | Accept
     | PeerInput
-    | ApplicationInput
+    | ServerOrder
     | LogWritten
     | LogFailed
     | Drain

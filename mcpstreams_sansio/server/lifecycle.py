@@ -8,7 +8,7 @@ from mcpstreams_sansio.connections import Framing
 from mcpstreams_sansio.ids import Digest, Secret
 from mcpstreams_sansio.server import attachments, production, room
 from mcpstreams_sansio.server.attachments import Ending
-from mcpstreams_sansio.server.effects import CancelReason, SendMore, StartCall, StreamGone
+from mcpstreams_sansio.server.effects import SendMore, StartCall, StopReason, StreamGone
 from mcpstreams_sansio.server.gate import CreateDurable
 from mcpstreams_sansio.server.inputs import BodyPolicy, CallReceived, OpenStream, StreamKind
 from mcpstreams_sansio.server.keys import KeyEntry
@@ -150,7 +150,7 @@ def lose(registry: Registry, stream: Stream) -> None:
     stream.step(StreamSignal.FINAL_LOSS)
     attachments.end(registry, stream, Ending.LOST)
     runs_on = stream.policy.kind is StreamKind.FLEETING and stream.policy.after_loss is AfterLoss.RUN_ON
-    close(registry, stream, Reason.NOT_RESUMABLE, None if runs_on else CancelReason.CONNECTION_LOST)
+    close(registry, stream, Reason.NOT_RESUMABLE, None if runs_on else StopReason.CONNECTION_LOST)
 
 
 def release(registry: Registry, stream: Stream) -> None:
@@ -222,7 +222,7 @@ def cancel(registry: Registry, stream: Stream) -> None:
         stream.step(StreamSignal.CANCEL)
         return
     stream.step(StreamSignal.CANCEL)
-    close(registry, stream, Reason.CANCELLED, CancelReason.CANCELLED)
+    close(registry, stream, Reason.CANCELLED, StopReason.CANCELLED)
 
 
 def expire(registry: Registry, stream: Stream) -> None:
@@ -233,7 +233,7 @@ def expire(registry: Registry, stream: Stream) -> None:
         registry,
         stream,
         Reason.ABANDONED if live else Reason.EXPIRED,
-        None if stream.policy.run_on else CancelReason.ABANDONED,
+        None if stream.policy.run_on else StopReason.ABANDONED,
     )
 
 
@@ -250,7 +250,7 @@ def end_with_scope(registry: Registry, stream: Stream) -> None:
             _leave_exchange(registry, stream)
         return
     stream.step(StreamSignal.CLOSING)
-    close(registry, stream, Reason.EXPIRED, CancelReason.SESSION_ENDED)
+    close(registry, stream, Reason.EXPIRED, StopReason.SESSION_ENDED)
 
 
 def _leave_exchange(registry: Registry, stream: Stream) -> None:
@@ -276,7 +276,7 @@ def confirm(registry: Registry, stream: Stream, through: int) -> None:
     attachments.rearm(registry, stream)
 
 
-def close(registry: Registry, stream: Stream, reason: Reason, stop: CancelReason | None) -> None:
+def close(registry: Registry, stream: Stream, reason: Reason, stop: StopReason | None) -> None:
     """Free everything of a stream that is gone, and remember why (rules Q7d, R21.3).
 
     Args:

@@ -40,11 +40,11 @@ from mcpstreams_sansio.server.effects import (
     AskAnswered,
     AskFailed,
     BeginBody,
-    CancelCall,
     HoldMessages,
     Refused,
     SendMore,
     StartCall,
+    StopCall,
     StreamAttached,
     StreamDetached,
     StreamGone,
@@ -53,13 +53,13 @@ from mcpstreams_sansio.server.effects import (
 )
 from mcpstreams_sansio.server.identity import Negotiated, ServerIdentity
 from mcpstreams_sansio.server.inputs import (
-    ApplicationInput,
     ConnectionOpened,
     Drain,
     LogFailed,
     LogWritten,
     Scope,
     ScopeEnded,
+    ServerOrder,
     StreamsInput,
 )
 from mcpstreams_sansio.server.policies import StreamPolicies
@@ -84,18 +84,20 @@ ServerInput: TypeAlias = (
     | EndOfFile
     | ConnectionLost
     | Written
-    | ApplicationInput
+    | ServerOrder
     | LogWritten
     | LogFailed
     | Drain
     | DeadlineReached
 )
+"""Everything that a server can be told: what happens outside, time, and what its application orders."""
+
 ServerEffect: TypeAlias = (
     ConnectionEffect
     | SendHead
     | WriteLog
     | StartCall
-    | CancelCall
+    | StopCall
     | AskAnswered
     | AskFailed
     | HoldMessages
@@ -106,6 +108,7 @@ ServerEffect: TypeAlias = (
     | StreamGone
     | NotificationReceived
 )
+"""Everything that a server can want done, or report."""
 
 
 @final

@@ -9,10 +9,10 @@ from mcpstreams_sansio.server import attachments, room
 from mcpstreams_sansio.server.effects import (
     AskFailed,
     AskFailure,
-    CancelReason,
     HoldMessages,
     Refused,
     SendMore,
+    StopReason,
 )
 from mcpstreams_sansio.server.gate import CreateDurable, EntriesDurable
 from mcpstreams_sansio.server.inputs import AskPeer, BodyPolicy, Respond, SendMessage, WithdrawAsk
@@ -111,7 +111,7 @@ def _add(registry: Registry, stream: Stream, kind: EntryKind, message: Message, 
     if not room.fits(registry, stream, len(payload)):
         if ask_id is not None:
             registry.effects.append(AskFailed(stream.stream_id, ask_id, AskFailure.STREAM_GONE))
-        fail(registry, stream, Reason.LOG_FULL, CancelReason.LOG_FULL)
+        fail(registry, stream, Reason.LOG_FULL, StopReason.LOG_FULL)
         return
     sequence = append(registry, stream, kind, payload, ask_id)
     if ask_id is not None:
@@ -170,7 +170,7 @@ def resume_application(registry: Registry, stream: Stream) -> None:
         registry.effects.append(SendMore(stream.stream_id))
 
 
-def fail(registry: Registry, stream: Stream, reason: Reason, stop: CancelReason) -> None:
+def fail(registry: Registry, stream: Stream, reason: Reason, stop: StopReason) -> None:
     """Give up a stream whose log can not take what it has to: the client gets what there is, then an error.
 
     Args:
@@ -191,7 +191,7 @@ def _complete(registry: Registry, stream: Stream, outcome: Response | ErrorRespo
     close_asks(registry, stream)
     payload = registry.encoded(stream, outcome)
     if stream.reason is None and not room.fits(registry, stream, len(payload)):
-        fail(registry, stream, Reason.LOG_FULL, CancelReason.LOG_FULL)
+        fail(registry, stream, Reason.LOG_FULL, StopReason.LOG_FULL)
         return
     stream.handler = Handler.DONE
     failed = isinstance(outcome, ErrorResponse) or outcome.result.get("isError") is True

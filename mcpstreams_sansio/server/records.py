@@ -128,3 +128,4 @@ LogRecord: TypeAlias = (
     | StreamClosed
     | KeyCancelled
 )
+"""Everything that a durable log is asked to keep."""

@@ -15,7 +15,7 @@ import attrs
 from mcpstreams_sansio.deadlines import Deadlines
 from mcpstreams_sansio.ids import ConnectionId, Principal, RequestId, Secret, StreamId, same_digest
 from mcpstreams_sansio.server.config import StreamsConfig
-from mcpstreams_sansio.server.effects import CancelCall, CancelReason, StreamsEffect
+from mcpstreams_sansio.server.effects import StopCall, StopReason, StreamsEffect
 from mcpstreams_sansio.server.gate import Gate, GateState
 from mcpstreams_sansio.server.inputs import Scope
 from mcpstreams_sansio.server.keys import Keys
@@ -186,10 +186,10 @@ class Registry:
         del self.tombstones[stream_id]
         del self.streams[stream_id]
 
-    def stop_work(self, stream_id: StreamId, reason: CancelReason) -> None:
+    def stop_work(self, stream_id: StreamId, reason: StopReason) -> None:
         """Tell the application that nobody wants the answer to a call any more."""
         self.working.discard(stream_id)
-        self.effects.append(CancelCall(stream_id, reason))
+        self.effects.append(StopCall(stream_id, reason))
 
     def drop_ask(self, ask_id: str) -> None:
         """Expect no answer to a question any more."""

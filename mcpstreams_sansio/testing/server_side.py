@@ -16,11 +16,11 @@ from mcpstreams_sansio.server.effects import (
     AskFailure,
     BeginBody,
     BodyKind,
-    CancelCall,
     HoldMessages,
     Refused,
     SendMore,
     StartCall,
+    StopCall,
     StreamAttached,
     StreamDetached,
     StreamGone,
@@ -133,7 +133,7 @@ def _start(effect: StartCall, state: State) -> None:
 
 
 @carry_out.register
-def _cancel(effect: CancelCall, state: State) -> None:
+def _cancel(effect: StopCall, state: State) -> None:
     work = state.works[effect.stream_id]
     if state.left.slow_stops and not work.over:
         state.left = state.left.spend("slow_stops")

@@ -7,7 +7,7 @@ import pytest
 from mcpstreams_sansio.connections import EndWriting
 from mcpstreams_sansio.http.config import HTTPConfig
 from mcpstreams_sansio.server.config import StreamsConfig
-from mcpstreams_sansio.server.effects import CancelCall, StreamDetached
+from mcpstreams_sansio.server.effects import StopCall, StreamDetached
 from mcpstreams_sansio.server.records import StreamClosed, StreamOpened
 from mcpstreams_sansio.wire.jsonrpc import Request
 from mcpstreams_sansio.wire.refusals import Reason
@@ -22,7 +22,7 @@ def test_j1_an_idle_session_takes_its_streams_and_its_timers_with_it() -> None:
     before = one.server.snapshot(0.0)
     one.lose(one.post(CALL, one.begin({})))
     one.wait(60.0)
-    assert len(one.heard(CancelCall)) == 1
+    assert len(one.heard(StopCall)) == 1
     assert one.server.snapshot(one.now) == before
     assert one.server.next_deadline() is None
 

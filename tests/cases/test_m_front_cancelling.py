@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mcpstreams_sansio.connections import EndWriting, Framing
-from mcpstreams_sansio.server.effects import CancelCall, CancelReason
+from mcpstreams_sansio.server.effects import StopCall, StopReason
 from mcpstreams_sansio.wire.jsonrpc import JSONObject, Notification, Request
 from tests.sansio.serving import MARKED, STREAMS, Serving
 
@@ -29,7 +29,7 @@ def test_m1_a_cancelled_call_ends_its_exchange_and_frees_what_it_held(
     assert one.post(CANCELLED, session).status == 202
     assert exchange.told[before:] == left
     assert isinstance(exchange.over, EndWriting)
-    assert one.heard(CancelCall) == [CancelCall(one.call.stream_id, CancelReason.CANCELLED)]
+    assert one.heard(StopCall) == [StopCall(one.call.stream_id, StopReason.CANCELLED)]
     one.assert_at_rest(sessions=1)
     one.wait(100_000.0)
     assert one.server.next_deadline() is None
@@ -80,7 +80,7 @@ def test_m3_a_loss_cancels_only_what_nobody_could_come_back_for(
         seen = one.greet(capabilities, framing=framing)
         one.send(seen, CALL)
     one.lose(seen)
-    assert [effect.reason for effect in one.heard(CancelCall)] == [CancelReason.CONNECTION_LOST] * cancelled
+    assert [effect.reason for effect in one.heard(StopCall)] == [StopReason.CONNECTION_LOST] * cancelled
 
 
 @pytest.mark.rule("H35", "H9")

@@ -6,7 +6,7 @@ import pytest
 
 from mcpstreams_sansio.connections import EndWriting, Framing
 from mcpstreams_sansio.errors import PARSE_ERROR
-from mcpstreams_sansio.server.effects import CancelCall
+from mcpstreams_sansio.server.effects import StopCall
 from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, Request, Response, encode_message
 from tests.sansio.framing.chunking import every_way
 from tests.sansio.serving import STREAMS, Serving, initialize
@@ -26,7 +26,7 @@ def test_o1_requests_that_came_before_the_end_are_answered_then_the_connection_e
         one.respond(call)
     assert seen.told == [2, 1, 0]
     assert isinstance(seen.over, EndWriting)
-    assert one.heard(CancelCall) == []
+    assert one.heard(StopCall) == []
     one.assert_at_rest()
 
 
@@ -47,7 +47,7 @@ def test_o1_a_stream_that_can_be_resumed_does_not_hold_the_connection() -> None:
     one.send(seen, Request(1, "tools/call"))
     one.end(seen)
     assert isinstance(seen.over, EndWriting)
-    assert one.heard(CancelCall) == []
+    assert one.heard(StopCall) == []
 
 
 @FRAMINGS

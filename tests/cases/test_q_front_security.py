@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcpstreams_sansio.server.effects import CancelCall, StreamDetached
+from mcpstreams_sansio.server.effects import StopCall, StreamDetached
 from mcpstreams_sansio.wire.jsonrpc import JSONObject, Message, Notification, Request, Response
 from mcpstreams_sansio.wire.refusals import Reason
 from tests.sansio.serving import EVENTS, HOST, STREAMS, Seen, Serving, encoded, initialize, with_usual
@@ -96,7 +96,7 @@ def test_q3_the_id_of_a_session_gives_nobody_what_is_anothers() -> None:
     assert resumed.reason == Reason.STREAM_NOT_FOUND.value
     assert resumed.body == unknown.body, "a right token of somebody else is as good as none"
     assert one.get(own, exchange.cursor, principal="mallory").status == 400
-    assert (exchange.over, one.heard(CancelCall), one.heard(StreamDetached)) == (None, [], [])
+    assert (exchange.over, one.heard(StopCall), one.heard(StreamDetached)) == (None, [], [])
 
 
 @pytest.mark.rule("R25", "P39", "Q11c")

@@ -16,7 +16,7 @@ import trio.testing
 
 from mcpstreams_sansio import LocalProtocolError
 from mcpstreams_sansio.client.config import ClientConfig
-from mcpstreams_sansio.client.effects import Failure, NotificationReceived, Recovery
+from mcpstreams_sansio.client.effects import Failure, NoticeReceived, Recovery
 from mcpstreams_sansio.client.machine import Client, ClientEffect, ClientInput
 from mcpstreams_sansio.connections import Framing
 from mcpstreams_sansio.wire.jsonrpc import JSONObject, Notification
@@ -448,7 +448,7 @@ async def test_a_notification_of_the_client_reaches_the_server(transport: Transp
 
 
 @contextlib.asynccontextmanager
-async def announcing(count: int, listen: Callable[[NotificationReceived], Awaitable[object]]) -> AsyncIterator[None]:
+async def announcing(count: int, listen: Callable[[NoticeReceived], Awaitable[object]]) -> AsyncIterator[None]:
     """Connect to a bare server that announces something so many times."""
 
     async def dial() -> trio.abc.Stream:
@@ -477,7 +477,7 @@ async def announcing(count: int, listen: Callable[[NotificationReceived], Awaita
 async def test_a_notification_of_the_server_outside_a_call_reaches_the_application() -> None:
     heard = trio.Event()
 
-    async def listen(notification: NotificationReceived) -> None:
+    async def listen(notification: NoticeReceived) -> None:
         await trio.lowlevel.checkpoint()
         assert notification.method == "notifications/tools/list_changed"
         heard.set()
@@ -489,7 +489,7 @@ async def test_a_notification_of_the_server_outside_a_call_reaches_the_applicati
 async def test_too_many_notifications_at_a_time_are_dropped_and_logged(caplog: pytest.LogCaptureFixture) -> None:
     running = 0
 
-    async def listen(_: NotificationReceived) -> None:
+    async def listen(_: NoticeReceived) -> None:
         nonlocal running
         running += 1
         await trio.sleep_forever()

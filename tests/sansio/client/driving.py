@@ -18,7 +18,7 @@ from mcpstreams_sansio.client.effects import (
     ClientClosed,
     ClientFailed,
     NoticeDropped,
-    NotificationReceived,
+    NoticeReceived,
     OpenConnection,
     ServerConnected,
     ServerDisconnected,
@@ -155,7 +155,7 @@ def _(_: ServerDisconnected) -> list[str]:
 
 
 @done.register
-def _(effect: NotificationReceived) -> list[str]:
+def _(effect: NoticeReceived) -> list[str]:
     return [f"told {effect.method}"]
 
 

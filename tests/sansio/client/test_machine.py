@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcpstreams_sansio.client.effects import CallFinished, NotificationReceived
+from mcpstreams_sansio.client.effects import CallFinished, NoticeReceived
 from mcpstreams_sansio.client.inputs import (
     CancelCall,
     CloseClient,
@@ -202,7 +202,7 @@ def test_what_belongs_to_no_call_is_told_to_the_application() -> None:
     driven = up()
     changed = Notification("notifications/resources/updated", {"uri": "file:///x"})
     (effect,) = driven.effects(BytesReceived(ConnectionId(1), encode_message(changed) + b"\n", SEED))
-    assert effect == NotificationReceived("notifications/resources/updated", {"uri": "file:///x"})
+    assert effect == NoticeReceived("notifications/resources/updated", {"uri": "file:///x"})
 
 
 @pytest.mark.rule("Q9c")

@@ -13,7 +13,7 @@ from mcpstreams_sansio.http.server import HTTPServer
 from mcpstreams_sansio.http.sessions import Sessions
 from mcpstreams_sansio.ids import ConnectionId, Entropy
 from mcpstreams_sansio.server.config import StreamsConfig
-from mcpstreams_sansio.server.effects import CancelCall, CancelReason
+from mcpstreams_sansio.server.effects import StopCall, StopReason
 from mcpstreams_sansio.server.inputs import AskPeer, Drain
 from mcpstreams_sansio.server.policies import StreamPolicies
 from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, JSONObject, Message, Notification, Request, Response
@@ -193,7 +193,7 @@ def test_a_loss_cancels_nothing() -> None:
     for message in (CALL, LIST):
         one.lose(one.post(message, session))
     one.wait(60.0)
-    assert one.heard(CancelCall) == []
+    assert one.heard(StopCall) == []
 
 
 @pytest.mark.rule("H35", "Q9b")
@@ -203,9 +203,9 @@ def test_a_call_is_cancelled_by_its_id_in_its_own_session_only() -> None:
     exchange = one.post(CALL, session)
     cancelled = Notification("notifications/cancelled", {"requestId": 1})
     assert one.post(cancelled, one.begin(STREAMS)).status == 202
-    assert one.heard(CancelCall) == []
+    assert one.heard(StopCall) == []
     assert one.post(cancelled, session).status == 202
-    assert one.heard(CancelCall) == [CancelCall(one.call.stream_id, CancelReason.CANCELLED)]
+    assert one.heard(StopCall) == [StopCall(one.call.stream_id, StopReason.CANCELLED)]
     assert exchange.told == ["notifications/stream/create", "notifications/stream/end"]
     one.assert_at_rest(sessions=1 + 1)
 

@@ -10,7 +10,7 @@ from mcpstreams_sansio.http.checks import JSON_TYPE
 from mcpstreams_sansio.http.config import HTTPConfig
 from mcpstreams_sansio.http.messages import Headers
 from mcpstreams_sansio.server.dispatch import NotificationReceived
-from mcpstreams_sansio.server.effects import CancelCall, CancelReason, StartCall
+from mcpstreams_sansio.server.effects import StartCall, StopCall, StopReason
 from mcpstreams_sansio.wire.jsonrpc import JSONObject, Notification, Request, Response
 from tests.sansio.serving import STREAMS, Serving, initialize, serving
 
@@ -123,7 +123,7 @@ def test_the_end_of_a_session_detaches_its_announced_streams_and_ends_its_silent
     for exchange in (announced, silent):
         assert isinstance(exchange.over, EndWriting)
         assert b"retry:" not in exchange.body, "nobody is asked to come back to a session that is over"
-    assert one.heard(CancelCall) == [CancelCall(one.calls[1].stream_id, CancelReason.SESSION_ENDED)]
+    assert one.heard(StopCall) == [StopCall(one.calls[1].stream_id, StopReason.SESSION_ENDED)]
     again = one.post(Request(9, "stream/resume", announced.ref), one.begin(STREAMS))
     one.respond(one.calls[0])
     assert again.told == ["notifications/stream/create", 1, "notifications/stream/end", 9]
@@ -152,7 +152,7 @@ def test_a_session_does_not_end_while_an_exchange_is_open_but_a_detached_stream_
     one.lose(exchange)
     one.wait(60.0)
     assert one.post(PING, session).status == 404
-    assert one.heard(CancelCall) == []
+    assert one.heard(StopCall) == []
 
 
 @pytest.mark.rule("R16")
@@ -171,7 +171,7 @@ def test_a_session_that_makes_room_ends_like_any_other() -> None:
     one = serving(HTTPConfig(max_sessions=1))
     one.lose(one.post(CALL, one.begin({})))
     assert one.begin({})
-    assert one.heard(CancelCall) == [CancelCall(one.call.stream_id, CancelReason.SESSION_ENDED)]
+    assert one.heard(StopCall) == [StopCall(one.call.stream_id, StopReason.SESSION_ENDED)]
 
 
 @pytest.mark.rule("R16", "H30")

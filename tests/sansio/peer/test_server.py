@@ -280,7 +280,7 @@ def test_a_conversation_is_the_same_however_its_bytes_are_cut() -> None:
         "StartCall",
         "NotificationReceived",
         "StreamDetached",
-        "CancelCall",
+        "StopCall",
         "StreamGone",
     ]
     assert calls == [Request(1, "tools/call", {"name": "a"}), Request("1", "tools/call", {"name": "b"})]

@@ -22,7 +22,7 @@ from mcpstreams_sansio.http.config import HTTPConfig
 from mcpstreams_sansio.http.messages import HTTPRequest, RequestReceived
 from mcpstreams_sansio.ids import ConnectionId, Entropy
 from mcpstreams_sansio.server.config import StreamsConfig
-from mcpstreams_sansio.server.effects import CancelCall, CancelReason, Refused, StreamGone
+from mcpstreams_sansio.server.effects import Refused, StopCall, StopReason, StreamGone
 from mcpstreams_sansio.server.inputs import Drain, LogFailed, LogWritten, Respond, SendMessage
 from mcpstreams_sansio.server.machine import PeerConnected, Server, ServerConfig, ServerInput
 from mcpstreams_sansio.wire.jsonrpc import JSONObject, Notification, Request, Response
@@ -205,7 +205,7 @@ def test_a_loss_that_is_noticed_after_a_deadline_of_the_same_exchange_follows_it
     assert exchange.status == 200
     assert exchange.headers[b"content-type"] == b"text/event-stream"
     one.wait(3_600.0)
-    assert one.heard(CancelCall) == [CancelCall(one.call.stream_id, CancelReason.ABANDONED)]
+    assert one.heard(StopCall) == [StopCall(one.call.stream_id, StopReason.ABANDONED)]
     one.assert_at_rest(sessions=0)
 
 
@@ -243,7 +243,7 @@ def test_a_server_that_stops_takes_no_call_and_lets_go_of_its_connections() -> N
     refused = one.post(Request(2, "tools/call", {"name": "work"}), session)
     assert (refused.status, refused.reason) == (503, Reason.DRAINING.value)
     assert one.post(Request(3, "ping"), session).answer == Response(3, {})
-    assert one.heard(CancelCall) == []
+    assert one.heard(StopCall) == []
 
 
 @pytest.mark.rule("R13")

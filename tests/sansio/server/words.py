@@ -5,11 +5,11 @@ from __future__ import annotations
 from mcpstreams_sansio.server.effects import (
     AskAnswered,
     AskFailed,
-    CancelCall,
     HoldMessages,
     Refused,
     SendMore,
     StartCall,
+    StopCall,
     StreamAttached,
     StreamDetached,
     StreamGone,
@@ -57,12 +57,12 @@ def seen(effect: StreamAttached | StreamDetached | StreamGone) -> str:
 
 
 def told(
-    effect: StartCall | CancelCall | AskAnswered | AskFailed | HoldMessages | SendMore | Refused,
+    effect: StartCall | StopCall | AskAnswered | AskFailed | HoldMessages | SendMore | Refused,
 ) -> str:
     match effect:
         case StartCall():
             return f"start {effect.stream_id}"
-        case CancelCall():
+        case StopCall():
             return f"cancel {effect.stream_id}: {effect.reason.value}"
         case AskAnswered():
             return f"answered {effect.ask_id}"
