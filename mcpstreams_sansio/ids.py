@@ -9,9 +9,11 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
-from typing import NewType, TypeAlias, final
+from typing import Final, NewType, TypeAlias, final
 
 import attrs
+
+from mcpstreams_sansio.errors import LocalProtocolError
 
 StreamId = NewType("StreamId", str)
 """Names a stream; chosen by the server, unique across its instances, not secret (rule W1)."""
@@ -67,6 +69,10 @@ def same_digest(left: Digest, right: Digest) -> bool:
     return hmac.compare_digest(left, right)
 
 
+MIN_SEED_BYTES: Final = 16
+"""128 bits: what is made from a seed is as hard to guess as the seed (rule Q11a)."""
+
+
 @final
 @attrs.frozen(repr=False)
 class Entropy:
@@ -76,10 +82,17 @@ class Entropy:
     own and the names come from it by HMAC: the same inputs give the same names, and nobody else can guess one.
 
     Args:
-        seed: At least 16 bytes from a cryptographic source, never used for a second input.
+        seed: At least `MIN_SEED_BYTES` from a cryptographic source, never used for a second input.
+
+    Raises:
+        LocalProtocolError: The seed is too short to be unguessable, or is not made of bytes.
     """
 
     _seed: bytes
+
+    def __attrs_post_init__(self) -> None:
+        if not isinstance(self._seed, bytes) or len(self._seed) < MIN_SEED_BYTES:
+            raise LocalProtocolError(f"a seed is made of at least {MIN_SEED_BYTES} bytes")
 
     def derive(self, label: str) -> str:
         """Return 256 bits as 43 characters of `[A-Za-z0-9_-]`; another label gives an unrelated value."""

@@ -5,6 +5,7 @@ Spec: rules R11, R16, Q7g; groups G and I of the cases.
 
 from __future__ import annotations
 
+import hashlib
 import math
 from enum import Enum, IntEnum, unique
 from typing import Final, Self, final
@@ -137,7 +138,7 @@ class Link:
     def lose(self, now: float) -> None:
         """It is lost, or could not be had: the next one comes after a pause that grows, until one is worth it."""
         self.step(LinkSignal.LOSS)
-        fortune = luck(Entropy(self.config.instance.encode()), f"link {self.in_vain}")
+        fortune = luck(Entropy(hashlib.sha256(self.config.instance.encode()).digest()), f"link {self.in_vain}")
         self.retry_at = now + back_off(self.config, self.in_vain) * (1.0 + self.config.retry_jitter * fortune)
         self.in_vain += 1
 

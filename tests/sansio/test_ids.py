@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mcpstreams_sansio.errors import LocalProtocolError
 from mcpstreams_sansio.ids import Digest, Entropy, Secret, same_digest
 
 TOKEN = "a-resume-token-that-nobody-may-read"
@@ -143,6 +144,13 @@ def test_each_input_gives_other_names(seeds: list[bytes]) -> None:
 @given(seed=SEEDS)
 def test_a_name_has_256_bits_and_may_stand_in_a_header(seed: bytes) -> None:
     assert re.fullmatch(r"[A-Za-z0-9_-]{43}", Entropy(seed).derive("token"))
+
+
+@pytest.mark.rule("Q11a")
+@pytest.mark.parametrize("seed", [b"", bytes(15), "x" * 32, None], ids=repr)
+def test_what_could_be_guessed_is_no_seed(seed: object) -> None:
+    with pytest.raises(LocalProtocolError, match="a seed is made of at least 16 bytes"):
+        Entropy(seed)  # type: ignore[arg-type]  # what a caller without a type checker may pass
 
 
 @pytest.mark.rule("Q11b")
