@@ -73,6 +73,11 @@ MIN_SEED_BYTES: Final = 16
 """128 bits: what is made from a seed is as hard to guess as the seed (rule Q11a)."""
 
 
+def _is_seed(_: object, __: object, value: object) -> None:
+    if not isinstance(value, bytes) or len(value) < MIN_SEED_BYTES:
+        raise LocalProtocolError(f"a seed is made of at least {MIN_SEED_BYTES} bytes")
+
+
 @final
 @attrs.frozen(repr=False)
 class Entropy:
@@ -88,11 +93,7 @@ class Entropy:
         LocalProtocolError: The seed is too short to be unguessable, or is not made of bytes.
     """
 
-    _seed: bytes
-
-    def __attrs_post_init__(self) -> None:
-        if not isinstance(self._seed, bytes) or len(self._seed) < MIN_SEED_BYTES:
-            raise LocalProtocolError(f"a seed is made of at least {MIN_SEED_BYTES} bytes")
+    _seed: bytes = attrs.field(validator=_is_seed)
 
     def derive(self, label: str) -> str:
         """Return 256 bits as 43 characters of `[A-Za-z0-9_-]`; another label gives an unrelated value."""
