@@ -73,8 +73,8 @@ MIN_SEED_BYTES: Final = 16
 """128 bits: what is made from a seed is as hard to guess as the seed (rule Q11a)."""
 
 
-def _is_seed(_: object, __: object, value: object) -> None:
-    if not isinstance(value, bytes) or len(value) < MIN_SEED_BYTES:
+def _is_seed(_: object, __: object, value: bytes) -> None:
+    if type(value) is not bytes or len(value) < MIN_SEED_BYTES:
         raise LocalProtocolError(f"a seed is made of at least {MIN_SEED_BYTES} bytes")
 
 
