@@ -59,7 +59,7 @@ class Reason(enum.Enum):
     """The key names another call (rule R21.2)."""
 
     TOO_EARLY = "too_early"
-    """Before `resumeInterval.min`, or one takeover after another (rules Q7f, R14)."""
+    """Before `resumeInterval.min`, one takeover after another, or too many wrong tokens (rules Q7f, R14, Q11e)."""
 
     SUPERSEDED = "superseded"
     """A newer attachment has the stream (rules Q6a, R14)."""
