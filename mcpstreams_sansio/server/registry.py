@@ -91,7 +91,7 @@ class Registry:
     highest_connection: int = -1
     """Connection ids rise, so this one number tells a new connection from one that is gone (rule R13)."""
     calls: dict[tuple[Scope, RequestId], StreamId] = attrs.field(factory=dict)
-    """The requests whose answer a stream holds, by where their id is at home (rules L2, Q9e)."""
+    """The requests whose answer a stream holds, by where their id is at home (rule Q9e, case L2)."""
     resumes: dict[tuple[Scope, RequestId], StreamId] = attrs.field(factory=dict)
     """The `stream/resume` requests that wait for their result."""
     asks: dict[str, StreamId] = attrs.field(factory=dict)
@@ -213,7 +213,7 @@ class Registry:
         self.calls[scope, stream.request_id] = stream.stream_id
 
     def in_use(self, scope: Scope, request_id: RequestId, by_other_than: Stream | None = None) -> bool:
-        """Return whether an id names a request that is still unanswered there (rules L2, Q3c)."""
+        """Return whether an id names a request that is still unanswered there (rule Q3c, case L2)."""
         if (scope, request_id) in self.resumes:
             return True
         named = self.streams.get(self.calls.get((scope, request_id), StreamId("")))
