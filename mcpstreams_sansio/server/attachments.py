@@ -116,18 +116,15 @@ def end(registry: Registry, stream: Stream, ending: Ending, successor: Connectio
     The result of a resume is the tail of the attachment: it queues up behind the last entry (rule R15).
     """
     attachment, unanswered = attachment_of(stream), stream.unanswered
-    stream.attachment = None
     path = registry.connections[attachment.connection_id]
-    path.forget(stream.stream_id)
-    resume_id = attachment.origin.request_id if isinstance(attachment.origin, ByResume) else None
-    if resume_id is not None:
-        registry.resumes.pop((path.scope, resume_id), None)
+    untie(registry, stream)
     if ending is Ending.LOST:
         return
     registry.touch(path.connection_id)
     if path.framing is Framing.HTTP:
         _end_exchange(registry, path, attachment, ending)
         return
+    resume_id = attachment.origin.request_id if isinstance(attachment.origin, ByResume) else None
     match ending:
         case Ending.FINISHED | Ending.RELEASED if resume_id is not None:
             path.reply(encode_message(Response(resume_id, {})))
@@ -140,6 +137,16 @@ def end(registry: Registry, stream: Stream, ending: Ending, successor: Connectio
                 path.reply(encode_message(refusal(told, Reason.SUPERSEDED)))
         case _:
             pass
+
+
+def untie(registry: Registry, stream: Stream) -> None:
+    """Take a stream and its connection apart, in every table, and tell nobody."""
+    attachment = attachment_of(stream)
+    stream.attachment = None
+    path = registry.connections[attachment.connection_id]
+    path.forget(stream.stream_id)
+    if isinstance(attachment.origin, ByResume) and attachment.origin.request_id is not None:
+        registry.resumes.pop((path.scope, attachment.origin.request_id), None)
 
 
 def _end_exchange(registry: Registry, path: Connection, attachment: Attachment, ending: Ending) -> None:

@@ -82,7 +82,7 @@ def _end_if_done(registry: Registry, path: Connection) -> None:
     for stream_id in tuple(path.attached):
         # What was written just now may be what its client comes back with.
         lifecycle.let_go(registry, registry.streams[stream_id])
-    if path.has_work or path.attached:
+    if path.has_work or path.attached or path.holds_back:
         return
     registry.effects.append(EndWriting(path.connection_id))
     path.phase = Phase.ENDED
@@ -110,7 +110,7 @@ def _after_turn(registry: Registry, stream: Stream) -> None:
 
 
 def keep_alive(registry: Registry, path: Connection) -> None:
-    """Say something on a connection that delivers and has been silent (rule R15, case R2).
+    """Say something on a connection that delivers and has been silent (rules R15, R2 of the cases).
 
     Nothing is said where nothing can be written now: behind an outstanding write it would only queue up, and an
     exchange that is undecided may become one JSON message.

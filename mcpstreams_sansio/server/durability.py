@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from mcpstreams_sansio.server import lifecycle, paths, production, room
-from mcpstreams_sansio.server.effects import AskAnswered, AskFailed, AskFailure, StartCall, StopReason
+from mcpstreams_sansio.server import lifecycle, production, replies, room
+from mcpstreams_sansio.server.effects import AskAnswered, AskFailed, AskFailure, StartCall, StopReason, StreamGone
 from mcpstreams_sansio.server.gate import CreateDurable, EntriesDurable, Gated, GateState, ReplyAllowed
 from mcpstreams_sansio.server.inputs import LogFailed, LogWritten
 from mcpstreams_sansio.server.registry import Registry
@@ -23,11 +23,13 @@ def written(registry: Registry, _: LogWritten) -> None:
             case CreateDurable():
                 production.let_create_out(registry, gated)
             case ReplyAllowed():
-                paths.allow_reply(registry, gated)
+                replies.let_out(registry, gated)
             case StartCall():
                 lifecycle.start(registry, gated)
             case AskAnswered():
                 _hand_over(registry, gated)
+            case StreamGone():
+                registry.effects.append(gated)
             case _:
                 assert_never(gated)
 
@@ -63,11 +65,11 @@ def _disappoint(registry: Registry, gated: Gated) -> None:
     """Tell whoever waited for a record that it will never be durable."""
     match gated:
         case ReplyAllowed():
-            path = registry.connections.get(gated.connection_id)
-            if path is not None:
-                paths.refuse(registry, path, gated.request_id, Reason.LOG_FAILED)
+            replies.withdraw(registry, gated)
         case AskAnswered():
             registry.effects.append(AskFailed(gated.stream_id, gated.ask_id, AskFailure.STREAM_GONE))
+        case StreamGone():
+            registry.effects.append(gated)  # for as long as this process lives, it is
         case EntriesDurable() | CreateDurable() | StartCall():
             pass  # what becomes of the stream says it all
         case _:
@@ -89,5 +91,5 @@ def _turn_away(registry: Registry, stream: Stream) -> None:
     stream.step(StreamSignal.CANCEL)
     if stream.attachment is not None:
         path = registry.connections[stream.attachment.connection_id]
-        paths.refuse(registry, path, stream.request_id, Reason.LOG_FAILED)
+        replies.refuse(registry, path, stream.request_id, Reason.LOG_FAILED)
     lifecycle.close(registry, stream, Reason.LOG_FAILED, None)

@@ -2,6 +2,8 @@
 
 Records queue up and leave as one batch at a time (rule R11). What must wait for them is kept here, in order, and comes
 out when the log reports them written. Without a durable log the gate is open: nothing is recorded and nothing waits.
+
+What only holds the application back or stops its work passes by: nobody is told anything by it.
 """
 
 from __future__ import annotations
@@ -13,8 +15,8 @@ from typing import Self, TypeAlias, assert_never, final
 
 import attrs
 
-from mcpstreams_sansio.ids import ConnectionId, RequestId, StreamId
-from mcpstreams_sansio.server.effects import AskAnswered, StartCall, WriteLog
+from mcpstreams_sansio.ids import ConnectionId, StreamId
+from mcpstreams_sansio.server.effects import AskAnswered, StartCall, StreamGone, WriteLog
 from mcpstreams_sansio.server.records import LogRecord
 from mcpstreams_sansio.wire.jsonrpc import encode_message
 
@@ -50,16 +52,12 @@ class CreateDurable:
 @final
 @attrs.frozen
 class ReplyAllowed:
-    """A reply that tells of something recorded may go out: a poll's result, an acceptance."""
+    """What a connection holds back longest may be told: it tells of something recorded."""
 
     connection_id: ConnectionId
-    payload: bytes | None
-    """None: an HTTP exchange is accepted without a body (rule H9)."""
-    request_id: RequestId | None
-    """The request that it answers, if it can not go out after all."""
 
 
-Gated: TypeAlias = EntriesDurable | CreateDurable | ReplyAllowed | StartCall | AskAnswered
+Gated: TypeAlias = EntriesDurable | CreateDurable | ReplyAllowed | StartCall | AskAnswered | StreamGone
 
 
 @final
@@ -137,7 +135,7 @@ class Gate:
 def _name(gated: Gated) -> Hashable:
     """Return what tells a thing that waits from every other; a message in it is known by its name."""
     match gated:
-        case EntriesDurable() | CreateDurable() | ReplyAllowed():
+        case EntriesDurable() | CreateDurable() | ReplyAllowed() | StreamGone():
             return gated
         case StartCall():
             return gated.stream_id

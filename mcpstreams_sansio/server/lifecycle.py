@@ -5,14 +5,14 @@ from __future__ import annotations
 import attrs
 
 from mcpstreams_sansio.connections import Framing
-from mcpstreams_sansio.ids import Digest, Secret
-from mcpstreams_sansio.server import attachments, production, room
+from mcpstreams_sansio.ids import Digest, RequestId, Secret
+from mcpstreams_sansio.server import attachments, production, replies, room
 from mcpstreams_sansio.server.attachments import Ending
 from mcpstreams_sansio.server.effects import SendMore, StartCall, StopReason, StreamGone
 from mcpstreams_sansio.server.gate import CreateDurable
 from mcpstreams_sansio.server.inputs import BodyPolicy, CallReceived, OpenStream, StreamKind
 from mcpstreams_sansio.server.keys import KeyEntry
-from mcpstreams_sansio.server.outbox import Connection
+from mcpstreams_sansio.server.outbox import Connection, Farewell
 from mcpstreams_sansio.server.records import (
     EntryKind,
     StreamAnnounced,
@@ -34,7 +34,7 @@ from mcpstreams_sansio.server.stream import (
     tags_for,
 )
 from mcpstreams_sansio.server.table import StreamSignal, StreamState
-from mcpstreams_sansio.wire.jsonrpc import encode_message
+from mcpstreams_sansio.wire.jsonrpc import Response, encode_message
 from mcpstreams_sansio.wire.refusals import Reason
 from mcpstreams_sansio.wire.revisions import AfterLoss
 from mcpstreams_sansio.wire.streams import StreamEnd, end_notification
@@ -286,6 +286,7 @@ def close(registry: Registry, stream: Stream, reason: Reason, stop: StopReason |
         stop: Why the application's work is stopped, if it is still at it; None lets it run on.
     """
     stream.reason = reason
+    registry.gate.record(StreamClosed(stream.stream_id, reason))
     if stream.attachment is not None:
         _say_goodbye(registry, stream)
     production.close_asks(registry, stream)
@@ -296,19 +297,33 @@ def close(registry: Registry, stream: Stream, reason: Reason, stop: StopReason |
     stream.handler = Handler.DONE
     if stream.key_digest is not None:
         registry.keys.close(stream.key_digest, reason)
-    registry.gate.record(StreamClosed(stream.stream_id, reason))
     registry.bury(stream)
-    registry.effects.append(StreamGone(stream.stream_id, reason))
+    gone = StreamGone(stream.stream_id, reason)
+    if registry.gate.admit(gone):
+        registry.effects.append(gone)
 
 
 def _say_goodbye(registry: Registry, stream: Stream) -> None:
-    path = registry.connections[attachment_of(stream).connection_id]
+    attachment, unanswered = attachment_of(stream), stream.unanswered
+    path = registry.connections[attachment.connection_id]
+    attachments.untie(registry, stream)
+    match attachment.origin:
+        case ByResume(request_id):
+            goodbye = farewell(stream, request_id)
+        case ByCall() if unanswered:
+            goodbye = attrs.evolve(farewell(stream, None), request_id=stream.request_id)
+        case _:
+            goodbye = farewell(stream, None)
+    if goodbye.payloads or path.framing is Framing.HTTP:
+        replies.tell(registry, path, goodbye)
+
+
+def farewell(stream: Stream, resume_id: RequestId | None) -> Farewell:
+    """Return what is told of a stream that is over: its end, and the result of a resume (rules P17, P35, Q9a, R15)."""
+    payloads = []
     # Nobody is told the end of what was never announced to anybody (rule P37).
     if stream.announced and stream.log.sent:
-        path.reply(end_payload(stream))
-    attachments.end(registry, stream, Ending.FINISHED)
-
-
-def end_payload(stream: Stream) -> bytes:
-    """Return `end` as a message of its own: what a client is told of a stream that is over (rules P17, P35, Q9a)."""
-    return encode_message(end_notification(StreamEnd(stream.stream_id)))
+        payloads.append(encode_message(end_notification(StreamEnd(stream.stream_id))))
+    if resume_id is not None:
+        payloads.append(encode_message(Response(resume_id, {})))
+    return Farewell(tuple(payloads), resume_id)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from enum import Enum, unique
-from typing import Self, assert_never, final
+from typing import Self, TypeAlias, assert_never, final
 
 import attrs
 
@@ -17,7 +17,7 @@ from mcpstreams_sansio.connections import Framing
 from mcpstreams_sansio.framing.event_ids import event_id
 from mcpstreams_sansio.framing.lines import encode_line
 from mcpstreams_sansio.framing.sse import encode_comment, encode_payload
-from mcpstreams_sansio.ids import ConnectionId, Principal, StreamId
+from mcpstreams_sansio.ids import ConnectionId, Principal, RequestId, StreamId
 from mcpstreams_sansio.server.inputs import BodyPolicy, Scope
 from mcpstreams_sansio.server.log import Entry
 from mcpstreams_sansio.server.stream import Attachment, Stream, attachment_of
@@ -57,6 +57,37 @@ class Refused:
 
 
 @final
+@attrs.frozen
+class Answer:
+    """A message that answers a request, or refuses it."""
+
+    payload: bytes = attrs.field(repr=False)
+    request_id: RequestId | None
+    refused: Refused | None = None
+
+
+@final
+@attrs.frozen
+class Acceptance:
+    """An HTTP exchange whose message has no answer was accepted (rule H9)."""
+
+
+@final
+@attrs.frozen
+class Farewell:
+    """A stream is over that the connection delivered, or was asked for; with it ends the body of an HTTP exchange."""
+
+    payloads: tuple[bytes, ...] = attrs.field(repr=False)
+    """`end`, where the stream was announced, then the result of a resume, where there is one (rules P35, R15)."""
+    request_id: RequestId | None
+    """The request that waits for it, if one does."""
+
+
+Telling: TypeAlias = Answer | Acceptance | Farewell
+"""What a peer is told that is no entry of a stream."""
+
+
+@final
 @attrs.define(eq=False)
 class Connection:
     """One delivery path."""
@@ -81,7 +112,10 @@ class Connection:
     """Messages that belong to no stream, or to no entry of one."""
     _frames: deque[bytes] = attrs.field(factory=deque)
     """Frames of an event stream that are no message: priming, `retry`, keep-alives."""
+    _held: deque[Telling] = attrs.field(factory=deque)
+    """What tells of records that are not durable yet, oldest first (rule R9)."""
     reply_bytes: int = 0
+    """Bytes of the messages that wait, for their turn or for the log."""
     _pings: int = 0
     refusal: Refused | None = None
     """What the one reply of an HTTP exchange refuses, if it does."""
@@ -102,6 +136,11 @@ class Connection:
         return bool(self._replies or self._frames or self._ready)
 
     @property
+    def holds_back(self) -> bool:
+        """Whether its peer will be told something that waits for the log."""
+        return bool(self._held)
+
+    @property
     def ready_stream(self) -> StreamId | None:
         """The stream whose turn comes next."""
         return next(iter(self._ready), None)
@@ -110,6 +149,17 @@ class Connection:
         """Queue a message that waits for no entry (rule R15)."""
         self._replies.append(payload)
         self.reply_bytes += len(payload)
+
+    def hold_back(self, telling: Telling) -> None:
+        """Keep what its peer may not be told yet."""
+        self._held.append(telling)
+        self.reply_bytes += _size(telling)
+
+    def next_held(self) -> Telling:
+        """Take what was held back longest; there is something."""
+        telling = self._held.popleft()
+        self.reply_bytes -= _size(telling)
+        return telling
 
     def prime(self, stream_id: StreamId, position: int) -> None:
         """Queue an empty event that carries a position (rules R1, H13, H14)."""
@@ -229,6 +279,7 @@ class Connection:
             ready=self._ready.copy(),
             replies=self._replies.copy(),
             frames=self._frames.copy(),
+            held=self._held.copy(),
         )
 
     def snapshot(self) -> tuple[object, ...]:
@@ -242,4 +293,17 @@ class Connection:
             tuple(self._ready),
             tuple(self._replies),
             tuple(self._frames),
+            tuple(self._held),
         )
+
+
+def _size(telling: Telling) -> int:
+    match telling:
+        case Answer(payload):
+            return len(payload)
+        case Acceptance():
+            return 0
+        case Farewell(payloads):
+            return sum(map(len, payloads))
+        case never:
+            assert_never(never)

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from mcpstreams_sansio.connections import ConnectionLost, DropConnection, DropReason, EndOfFile, Framing, Written
-from mcpstreams_sansio.ids import RequestId
-from mcpstreams_sansio.server import lifecycle
-from mcpstreams_sansio.server.gate import ReplyAllowed
+from mcpstreams_sansio.server import lifecycle, replies
 from mcpstreams_sansio.server.inputs import Accept, ConnectionOpened, Drain, Reply, ScopeEnded
-from mcpstreams_sansio.server.outbox import Connection, Phase, Refused
+from mcpstreams_sansio.server.outbox import Connection, Phase
 from mcpstreams_sansio.server.registry import ConnectionTimer, Registry
-from mcpstreams_sansio.wire.jsonrpc import Response, encode_message
-from mcpstreams_sansio.wire.refusals import Reason, refusal
+from mcpstreams_sansio.wire.refusals import Reason
 
 
 def open_connection(registry: Registry, event: ConnectionOpened) -> None:
@@ -75,47 +72,7 @@ def accept(registry: Registry, event: Accept) -> None:
     """Answer an exchange whose message has no answer, once what it led to is durable (rules H9, R9)."""
     path = registry.connections.get(event.connection_id)
     if path is not None:
-        reply_when_durable(registry, path, None)
-
-
-def refuse(
-    registry: Registry,
-    path: Connection,
-    request_id: RequestId | None,
-    reason: Reason,
-    *,
-    first_available: int | None = None,
-    lost: int | None = None,
-    retry_after: float | None = None,
-) -> None:
-    """Answer a request with a refusal. Without an id it is told only where the transport can (rule D2)."""
-    path.refusal = Refused(reason, retry_after)
-    if request_id is not None or path.framing is Framing.HTTP:
-        error = refusal(request_id, reason, first_available=first_available, lost=lost, retry_after=retry_after)
-        path.reply(encode_message(error))
-        registry.touch(path.connection_id)
-
-
-def reply_when_durable(registry: Registry, path: Connection, answer: Response | None) -> None:
-    """Send a reply once everything recorded so far is durable (rule R9); None accepts without an answer."""
-    if answer is None:
-        pending = ReplyAllowed(path.connection_id, None, None)
-    else:
-        pending = ReplyAllowed(path.connection_id, encode_message(answer), answer.id)
-    if registry.gate.admit(pending):
-        allow_reply(registry, pending)
-
-
-def allow_reply(registry: Registry, allowed: ReplyAllowed) -> None:
-    """Let a reply out whose records are durable."""
-    path = registry.connections.get(allowed.connection_id)
-    if path is None:
-        return
-    if allowed.payload is not None:
-        path.reply(allowed.payload)
-    elif path.phase is Phase.UNDECIDED:
-        path.phase = Phase.ACCEPTED
-    registry.touch(path.connection_id)
+        replies.accept(registry, path)
 
 
 def end_scope(registry: Registry, event: ScopeEnded) -> None:

@@ -10,9 +10,9 @@ from typing import final
 
 import attrs
 
-from mcpstreams_sansio.connections import Framing
+from mcpstreams_sansio.connections import DropReason, Framing
 from mcpstreams_sansio.ids import RequestId, Secret, StreamId
-from mcpstreams_sansio.server import attachments, lifecycle, paths
+from mcpstreams_sansio.server import attachments, lifecycle, paths, replies
 from mcpstreams_sansio.server.effects import AskAnswered
 from mcpstreams_sansio.server.inputs import (
     AckReceived,
@@ -66,7 +66,7 @@ def receive_call(registry: Registry, event: CallReceived) -> None:
     if reason is None:
         lifecycle.open_stream(registry, path, event, kind, digest)
     else:
-        paths.refuse(registry, path, event.request.id, reason)
+        replies.refuse(registry, path, event.request.id, reason)
 
 
 def _admission(registry: Registry, path: Connection, event: CallReceived) -> tuple[StreamKind, Reason | None]:
@@ -89,17 +89,17 @@ def _admission(registry: Registry, path: Connection, event: CallReceived) -> tup
 def _receive_again(registry: Registry, path: Connection, event: CallReceived, entry: KeyEntry) -> None:
     request_id = event.request.id
     if entry.call_digest is not None and entry.call_digest != event.digest:
-        paths.refuse(registry, path, request_id, Reason.KEY_CONFLICT)
+        replies.refuse(registry, path, request_id, Reason.KEY_CONFLICT)
         return
     stream = None if entry.stream_id is None else registry.streams.get(entry.stream_id)
     if registry.in_use(path.scope, request_id, by_other_than=stream):
         # Two answers under one id would come this way, and a cancellation would hit the wrong one.
-        paths.refuse(registry, path, request_id, Reason.ID_IN_USE)
+        replies.refuse(registry, path, request_id, Reason.ID_IN_USE)
         return
     if stream is None or stream.state is StreamState.GONE:
         if stream is not None:
             stream.step(StreamSignal.ATTACH)
-        paths.refuse(registry, path, request_id, entry.reason or Reason.EXPIRED)
+        replies.refuse(registry, path, request_id, entry.reason or Reason.EXPIRED)
         return
     _take_over(registry, path, stream, Claim(ByCall(), request_id, 0, event.attempt, event.fresh_token))
 
@@ -118,7 +118,7 @@ def receive_resume(registry: Registry, event: ResumeReceived) -> None:
         return
     reason = _resume_refusal(registry, path, stream, event)
     if reason is not None:
-        paths.refuse(registry, path, event.request_id, reason)
+        replies.refuse(registry, path, event.request_id, reason)
         return
     after = next(iter(event.cursors), None)
     _take_over(registry, path, stream, Claim(ByResume(event.request_id), event.request_id, after, event.attempt))
@@ -144,15 +144,11 @@ def _resume_refusal(registry: Registry, path: Connection, stream: Stream, event:
 def _resume_gone(registry: Registry, path: Connection, stream: Stream, request_id: RequestId | None) -> None:
     """Answer for a stream whose log is freed: one that was delivered whole has only its end left (rule Q9a)."""
     if stream.reason is not Reason.FINISHED:
-        paths.refuse(registry, path, request_id, stream.reason or Reason.EXPIRED)
+        replies.refuse(registry, path, request_id, stream.reason or Reason.EXPIRED)
         return
     if path.framing is Framing.HTTP:
         path.body = BodyPolicy.AT_ONCE
-        attachments.end_body(registry, path)
-    path.reply(lifecycle.end_payload(stream))
-    if request_id is not None:
-        path.reply(encode_message(Response(request_id, {})))
-    registry.touch(path.connection_id)
+    replies.tell(registry, path, lifecycle.farewell(stream, request_id))
 
 
 def receive_cursor(registry: Registry, event: CursorReceived) -> None:
@@ -163,7 +159,7 @@ def receive_cursor(registry: Registry, event: CursorReceived) -> None:
     stream = registry.streams.get(event.stream_id)
     known = stream is not None and stream.state is not StreamState.GONE and stream.resumable
     if stream is None or not known or not _at_home(stream, path):
-        paths.refuse(registry, path, None, Reason.INVALID_CURSOR)
+        replies.refuse(registry, path, None, Reason.INVALID_CURSOR)
         return
     _take_over(registry, path, stream, Claim(ByCursor(), None, event.after, None))
 
@@ -172,22 +168,22 @@ def _take_over(registry: Registry, path: Connection, stream: Stream, claim: Clai
     """Attach in the order of R14: stale attempts and hasty takeovers are refused, then the cursor has to fit."""
     attempt, after = claim.attempt, claim.after
     if attempt is not None and not stream.supersedes(attempt.instance, attempt.number):
-        paths.refuse(registry, path, claim.request_id, Reason.SUPERSEDED)
+        replies.refuse(registry, path, claim.request_id, Reason.SUPERSEDED)
         return
     wait = stream.last_takeover + registry.config.takeover_interval - registry.now
     if attempt is None and stream.attachment is not None and wait > 0:
-        paths.refuse(registry, path, claim.request_id, Reason.TOO_EARLY, retry_after=wait)
+        replies.refuse(registry, path, claim.request_id, Reason.TOO_EARLY, retry_after=wait)
         return
     log = stream.log
     if after is not None and after > log.durable:
-        paths.refuse(registry, path, claim.request_id, Reason.INVALID_CURSOR)
+        replies.refuse(registry, path, claim.request_id, Reason.INVALID_CURSOR)
         return
     # Whoever has the token has `create`, which is dropped once it is confirmed; a re-sent call gets it again (rule R3).
     known = 0 if isinstance(claim.origin, ByCursor) or not stream.announced else 1
     lost = 0 if after is None else log.lost_after(max(after, known))
     if lost:
         first = log.first_available
-        paths.refuse(registry, path, claim.request_id, Reason.EVENTS_GONE, first_available=first, lost=lost)
+        replies.refuse(registry, path, claim.request_id, Reason.EVENTS_GONE, first_available=first, lost=lost)
         return
     if attempt is not None:
         stream.note_attempt(attempt.instance, attempt.number, registry.config.max_instances)
@@ -214,7 +210,7 @@ def receive_poll(registry: Registry, event: PollReceived) -> None:
         return
     stream.step(StreamSignal.POLL)
     if stream.state is StreamState.GONE and stream.reason is not Reason.FINISHED:
-        paths.refuse(registry, path, event.request_id, stream.reason or Reason.EXPIRED)
+        replies.refuse(registry, path, event.request_id, stream.reason or Reason.EXPIRED)
         return
     gone = stream.state is StreamState.GONE
     if not gone:
@@ -226,7 +222,7 @@ def receive_poll(registry: Registry, event: PollReceived) -> None:
         not gone and stream.has_pending_request(),
         not gone and stream.has_pending_error(),
     )
-    paths.reply_when_durable(registry, path, poll_response(event.request_id, result))
+    replies.answer(registry, path, poll_response(event.request_id, result))
 
 
 def receive_ack(registry: Registry, event: AckReceived) -> None:
@@ -262,7 +258,7 @@ def receive_answer(registry: Registry, event: AnswerReceived) -> None:
         answered = AskAnswered(stream.stream_id, ask_id, event.answer)
         if registry.gate.admit(answered):
             registry.effects.append(answered)
-    paths.reply_when_durable(registry, path, None)
+    replies.accept(registry, path)
 
 
 def _at_home(stream: Stream, path: Connection) -> bool:
@@ -284,7 +280,7 @@ def receive_cancel(registry: Registry, event: CancelReceived) -> None:
     stream = _authorised(registry, path, event.request_id, event.stream_id, event.resume_token)
     if stream is not None:
         lifecycle.cancel(registry, stream)
-        paths.reply_when_durable(registry, path, Response(event.request_id, {}))
+        replies.answer(registry, path, Response(event.request_id, {}))
 
 
 def receive_cancelled(registry: Registry, event: CancelledReceived) -> None:
@@ -334,17 +330,11 @@ def _has_room_for_key(registry: Registry, path: Connection) -> bool:
 def _authorised(
     registry: Registry, path: Connection, request_id: RequestId | None, stream_id: StreamId, token: Secret
 ) -> Stream | None:
-    """Return the stream that a token opens; refuse the request if it opens none, or came after too many that did not.
-
-    Who has guessed too often is refused before anything is compared, or each refusal would tell of one token more
-    (rule Q11e).
-    """
-    wait = registry.wrong_tokens.wait(path.scope, stream_id, registry.now)
-    if wait is not None:
-        paths.refuse(registry, path, request_id, Reason.TOO_EARLY, retry_after=wait)
-        return None
     stream = registry.find(stream_id, token, path.principal)
-    if stream is None:
-        registry.wrong_tokens.note(path.scope, stream_id, registry.now)
-        paths.refuse(registry, path, request_id, Reason.STREAM_NOT_FOUND)
-    return stream
+    if stream is not None:
+        return stream
+    if registry.note_wrong_token(path.scope) > registry.config.max_wrong_tokens:
+        paths.drop(registry, path, DropReason.GUESSING)
+    else:
+        replies.refuse(registry, path, request_id, Reason.STREAM_NOT_FOUND)
+    return None

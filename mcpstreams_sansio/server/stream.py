@@ -177,7 +177,7 @@ class Stream:
     def unanswered(self) -> bool:
         """Whether its request waits for its answer: no write had the response yet, or none of this attachment's."""
         position = self.log.sent if self.attachment is None else self.attachment.position
-        return not self.complete or position < self._response
+        return self.handler is not Handler.DONE or position < self._response
 
     @property
     def delivered(self) -> int:

@@ -8,7 +8,7 @@ import attrs
 
 from mcpstreams_sansio.ids import StreamId
 from mcpstreams_sansio.server.effects import WriteLog
-from mcpstreams_sansio.server.records import EntryLogged, LogRecord, StreamOpened
+from mcpstreams_sansio.server.records import EntryKind, EntryLogged, LogRecord, StreamClosed, StreamOpened
 from mcpstreams_sansio.testing.properties import Violation
 
 
@@ -45,6 +45,16 @@ class Disk:
                     return True
                 case StreamOpened() if record.stream_id == stream_id:
                     return sequence == 1
+                case _:
+                    pass
+        return False
+
+    def ended(self, stream_id: StreamId) -> bool:
+        """Say whether it is durable that a stream is over, or complete."""
+        for record in self.records:
+            match record:
+                case StreamClosed() | EntryLogged(kind=EntryKind.END) if record.stream_id == stream_id:
+                    return True
                 case _:
                     pass
         return False

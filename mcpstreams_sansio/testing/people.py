@@ -234,8 +234,10 @@ def intrude(state: State, name: str) -> None:
     stream_id, attached = state.work_on(name).stream_id, dict(state.witness.attached)
     wrong = ResumeReceived(connection_id, VISIT, stream_id, Secret("no token"), marker=True)
     reply = _visit(state, connection_id, wrong)
-    reason = read_refusal(reply) if isinstance(reply, ErrorResponse) else None
-    if reason is None or reason.reason is not Reason.STREAM_NOT_FOUND or state.witness.attached != attached:
+    refused = read_refusal(reply) if isinstance(reply, ErrorResponse) else None
+    waits = reply is None and state.left.durable
+    unknown = waits or (refused is not None and refused.reason is Reason.STREAM_NOT_FOUND)
+    if not unknown or state.witness.attached != attached:
         raise Violation("no access without the token", f"a wrong token does something to {stream_id}")
 
 

@@ -80,6 +80,8 @@ class Witness:
         if stream_id in self.ended.get(wire, ()):
             raise Violation("end is last, and once", f"something of {stream_id} comes after its end")
         if frame.is_end:
+            if disk is not None and not disk.ended(stream_id):
+                raise Violation("durable before delivered", f"the end of {stream_id} is written before it is durable")
             self.ended[wire] = self.ended.get(wire, frozenset()) | {stream_id}
 
     def _check_entry(self, wire: str, stream_id: StreamId, sequence: int, disk: Disk | None) -> None:

@@ -16,6 +16,7 @@ from mcpstreams_sansio import deadlines
 from mcpstreams_sansio.client import asks, calls, ledger, policy, positions, questions, recovery, replies
 from mcpstreams_sansio.client.effects import Doubt
 from mcpstreams_sansio.server import attachments, gate, keys, log, outbox, registry, stream
+from mcpstreams_sansio.server import replies as server_replies
 from mcpstreams_sansio.testing import SETTLES, Counterexample, StreamsWorld, explore, format_transcript, record
 from mcpstreams_sansio.wire.refusals import Reason
 
@@ -29,6 +30,10 @@ def nothing(*_: object) -> None:
 
 def delivers_before_the_record_is_durable(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(gate.Gate, "admit", lambda _, __: True)
+
+
+def tells_the_end_before_the_record_is_durable(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(server_replies, "tell", server_replies._say)
 
 
 def goes_on_from_what_was_sent(patch: pytest.MonkeyPatch) -> None:
@@ -126,6 +131,12 @@ class Fault:
 
 FAULTS = [
     Fault(delivers_before_the_record_is_durable, "multiplexed marker durable=1", "durable before started", 3),
+    Fault(
+        tells_the_end_before_the_record_is_durable,
+        "multiplexed marker messages=0 cancels=1 durable=1",
+        "durable before delivered",
+        6,
+    ),
     Fault(goes_on_from_what_was_sent, "multiplexed marker cuts=1", "an answer in the end", 13),
     Fault(goes_on_from_what_was_sent, "http marker cuts=1", "an answer in the end", 86),
     Fault(late_loss_detaches_the_new_connection, "multiplexed marker cuts=1", "nothing raises", 7),

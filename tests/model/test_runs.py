@@ -34,6 +34,7 @@ WORLDS = [
     "multiplexed marker cancels=1 straggles=1 fades=1",
     "multiplexed marker messages=0 asks=1 cancels=1 slow_stops=1",
     "multiplexed marker cuts=1 hurries=1 durable=1",
+    "multiplexed marker messages=0 cuts=1 cancels=1 durable=1",
     "multiplexed marker calls=2 messages=0 cuts=1",
     "multiplexed marker messages=2 cuts=1 slow_takes=2 max_unread=1",
     "multiplexed marker messages=0 cuts=1 detaches=1 releases=1",

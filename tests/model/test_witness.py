@@ -7,7 +7,15 @@ import pytest
 from mcpstreams_sansio.ids import Digest, StreamId
 from mcpstreams_sansio.server.effects import WriteLog
 from mcpstreams_sansio.server.inputs import CallPolicy, Peer, StreamKind
-from mcpstreams_sansio.server.records import EntryKind, EntryLogged, LogRecord, StreamOpened, Tags, TokenAdded
+from mcpstreams_sansio.server.records import (
+    EntryKind,
+    EntryLogged,
+    LogRecord,
+    StreamClosed,
+    StreamOpened,
+    Tags,
+    TokenAdded,
+)
 from mcpstreams_sansio.testing import Violation
 from mcpstreams_sansio.testing.disk import Disk
 from mcpstreams_sansio.testing.frames import Frame, read_event, read_plain
@@ -73,6 +81,17 @@ def test_nothing_is_written_before_it_is_durable() -> None:
         MESSAGE,
         disk(OPENED, EntryLogged(S1, 2, EntryKind.NOTIFICATION, b""), TokenAdded(S2, Digest(b""))),
     )
+
+
+@pytest.mark.parametrize(
+    "over", [StreamClosed(S1, Reason.CANCELLED), EntryLogged(S1, 4, EntryKind.END, b"")], ids=["closed", "complete"]
+)
+def test_nor_is_the_end_of_a_stream(over: LogRecord) -> None:
+    witness = Witness()
+    other = StreamClosed(S2, Reason.CANCELLED)
+    with pytest.raises(Violation, match="the end of stream-00001 is written before it is durable"):
+        write(witness, "c1", END, disk(OPENED, other, EntryLogged(S1, 3, EntryKind.RESPONSE, b"")))
+    write(witness, "c1", END, disk(other, over))
 
 
 def test_a_token_stands_only_in_create() -> None:

@@ -5,18 +5,20 @@ from __future__ import annotations
 import pytest
 
 from mcpstreams_sansio.ids import ConnectionId, Digest, StreamId
-from mcpstreams_sansio.server.effects import AskAnswered, StartCall, WriteLog
+from mcpstreams_sansio.server.effects import AskAnswered, StartCall, StreamGone, WriteLog
 from mcpstreams_sansio.server.gate import EntriesDurable, Gate, GateState, ReplyAllowed
 from mcpstreams_sansio.server.records import KeyCancelled
 from mcpstreams_sansio.wire.jsonrpc import Request, Response
+from mcpstreams_sansio.wire.refusals import Reason
 from tests.sansio.server.conversation import DRAFT
 
 S1 = StreamId("s1")
 FIRST, SECOND, THIRD = (KeyCancelled(Digest(name)) for name in (b"1", b"2", b"3"))
 ENTRIES = EntriesDurable(S1, 1)
-REPLY = ReplyAllowed(ConnectionId(0), b"{}", 1)
+REPLY = ReplyAllowed(ConnectionId(0))
 START = StartCall(S1, Request(7, "tools/call", {"name": "work"}), DRAFT, resumable=True)
 ANSWERED = AskAnswered(S1, "q1", Response("q1", {"text": "yes"}))
+GONE = StreamGone(S1, Reason.CANCELLED)
 
 
 def guarding() -> Gate:
@@ -114,13 +116,13 @@ def test_a_fork_waits_for_itself() -> None:
 
 def test_a_snapshot_is_hashable_whatever_waits_and_says_what_does() -> None:
     snapshots = set()
-    for waiting in (None, ENTRIES, REPLY, START, ANSWERED):
+    for waiting in (None, ENTRIES, REPLY, START, ANSWERED, GONE):
         gate = guarding()
         gate.record(FIRST)
         if waiting is not None:
             gate.admit(waiting)
         snapshots.add(gate.snapshot())
-    assert len(snapshots) == 5
+    assert len(snapshots) == 6
 
 
 def test_a_snapshot_forgets_how_many_batches_there_were() -> None:
