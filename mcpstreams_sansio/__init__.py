@@ -84,6 +84,7 @@ from mcpstreams_sansio.http.checks import HTTPRefusal, first_refusal
 from mcpstreams_sansio.http.config import HTTPConfig
 from mcpstreams_sansio.http.messages import Headers, HeadReceived, HTTPRequest, RequestReceived, SendHead, SendRequest
 from mcpstreams_sansio.ids import (
+    Address,
     CallId,
     ConnectionId,
     Digest,
@@ -164,6 +165,7 @@ from mcpstreams_sansio.wire.revisions import AfterLoss, Revision
 from mcpstreams_sansio.wire.streams import ResumeInterval
 
 __all__ = [
+    "Address",
     "AfterLoss",
     "AnswerAsk",
     "AskAnswered",

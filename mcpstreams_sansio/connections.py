@@ -103,9 +103,6 @@ class DropReason(enum.Enum):
     FLOODED = "flooded"
     """Its peer asks for replies and does not read them: more than `max_reply_bytes` wait."""
 
-    GUESSING = "guessing"
-    """Its peer presented too many wrong tokens (rule Q11e)."""
-
     SILENT = "silent"
     """Nothing (or no handshake) came for so long that the peer must be gone (rule R15)."""
 

@@ -27,6 +27,10 @@ CallId = NewType("CallId", int)
 Principal = NewType("Principal", str)
 """Who a peer was authenticated as. No principal (`None`) is no identity at all (rule R25)."""
 
+Address = NewType("Address", str)
+"""Where a peer is, as far as whoever accepted it can tell one from another: what quotas go by without a principal (rule
+R25)."""
+
 Digest = NewType("Digest", bytes)
 """SHA-256 of a secret: what is stored and compared instead of it."""
 

@@ -19,7 +19,7 @@ import pytest
 
 from docs._ext import pictures, rest, tables
 from docs._ext.found import AnyTable, find, find_config, find_enumeration, find_table, member_texts, texts
-from docs._ext.rules import rules
+from docs._ext.rules import cases, rules, surroundings
 from mcpstreams_sansio.http.checks import CHECKS
 from mcpstreams_sansio.tables import Forbidden, Transition
 from mcpstreams_sansio.wire import handshake, marker, methods
@@ -38,7 +38,9 @@ from mcpstreams_sansio.wire.refusals import Reason, read_refusal
 from mcpstreams_sansio.wire.revisions import REVISIONS, RevisionRules
 from mcpstreams_sansio.wire.tags import read_tag
 from tests.sources import BINDINGS, CORE, ROOT, module_name, parse, python_files, shown
+from tests.spec.case_ids import CASES
 from tests.spec.rule_ids import RULES
+from tests.spec.surrounding_ids import SURROUNDINGS
 
 DOCS = ROOT / "docs"
 PAGES = sorted(path for path in DOCS.rglob("*.rst") if not {"_build", "_ext", "generated"} & set(path.parts))
@@ -274,6 +276,21 @@ def test_every_member_of_an_enumeration_is_shown(name: str) -> None:
 def test_every_rule_is_shown_once() -> None:
     shown_rules = [row[0] for letter in arguments("rules") for row in rows(rules(letter))[1:]]
     assert sorted(shown_rules) == sorted(RULES)
+
+
+def test_everything_else_that_may_be_cited_is_shown_once() -> None:
+    assert "cases" in {name for page in PAGES for name, _ in DIRECTIVE.findall(page.read_text("utf-8"))}
+    shown_surroundings = [row for letter in arguments("surroundings") for row in rows(surroundings(letter))[1:]]
+    assert sorted(row[0] for row in shown_surroundings) == sorted(SURROUNDINGS)
+    shown_cases = [row for row in rows(cases()) if row[0] != "Case"]
+    assert sorted(row[0] for row in shown_cases) == sorted(CASES)
+    assert all(all(row) for row in [*shown_surroundings, *shown_cases])
+
+
+def test_the_tests_of_a_case_are_those_with_its_name() -> None:
+    tests_of = {row[0]: row[2] for row in rows(cases())}
+    assert "``cases/test_g_reconnects.py``" in tests_of["G6"]
+    assert "test_delivery_rules.py" not in tests_of["R1"]
 
 
 @pytest.mark.parametrize("name", ["nothing", "no.such.module", "mcpstreams_sansio.errors.NOTHING"])

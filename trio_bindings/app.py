@@ -193,7 +193,7 @@ class Call:
         self._work.submit(OpenStream(self._stream_id, fresh_token(), interval or ResumeInterval()))
 
     def release(self) -> None:
-        """Let go of the connection, not of the call: the client comes back by itself, and nothing is lost (H15)."""
+        """Let go of the connection, not of the call: the client comes back by itself, nothing is lost (rule H15)."""
         self._work.submit(ReleaseStream(self._stream_id))
 
 

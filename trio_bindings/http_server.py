@@ -13,8 +13,9 @@ import trio
 from mcpstreams_sansio.connections import EndWriting, Write
 from mcpstreams_sansio.http.checks import first_refusal
 from mcpstreams_sansio.http.messages import HTTPRequest, RequestReceived, SendHead
-from mcpstreams_sansio.ids import Principal
+from mcpstreams_sansio.ids import Address, Principal
 from mcpstreams_sansio.server.machine import ServerConfig
+from trio_bindings.addresses import address_of
 from trio_bindings.app import Handler
 from trio_bindings.closing import close_politely
 from trio_bindings.driver import Connection
@@ -67,7 +68,8 @@ async def serve_http(
 
         async def serve(socket: trio.SocketStream) -> None:
             stream = socket if wrap_stream is None else wrap_stream(socket)
-            await serve_http_stream(server, stream, limits=limits, authenticate=authenticate)
+            address = address_of(socket)
+            await serve_http_stream(server, stream, limits=limits, authenticate=authenticate, address=address)
 
         listeners = await server.open_port(port, host)
         task_status.started(server)
@@ -80,11 +82,20 @@ async def serve_http_stream(
     *,
     limits: HTTPLimits | None = None,
     authenticate: Authenticate | None = None,
+    address: Address | None = None,
 ) -> None:
-    """Serve the exchanges of one stream, one after another, then close it. The stream belongs to this call."""
+    """Serve the exchanges of one stream, one after another, then close it. The stream belongs to this call.
+
+    Args:
+        server: From `open_server`.
+        stream: What HTTP is spoken on.
+        limits: Sizes and times of HTTP itself.
+        authenticate: Says who made a request.
+        address: Where the client is, for quotas of clients that nobody authenticated (rule R25).
+    """
     http = H11Connection(stream, server.config.http.max_body_bytes, limits or HTTPLimits())
     try:
-        while await _serve_next(server, http, authenticate):
+        while await _serve_next(server, http, authenticate, address):
             continue
         await http.let_body_pass()
         await close_politely(stream)
@@ -92,7 +103,9 @@ async def serve_http_stream(
         await trio.aclose_forcefully(stream)
 
 
-async def _serve_next(server: RunningServer, http: H11Connection, authenticate: Authenticate | None) -> bool:
+async def _serve_next(
+    server: RunningServer, http: H11Connection, authenticate: Authenticate | None, address: Address | None
+) -> bool:
     """Serve one exchange, and say whether the stream can carry another."""
     received = await _next_request(server, http, authenticate)
     if received is None:
@@ -100,7 +113,7 @@ async def _serve_next(server: RunningServer, http: H11Connection, authenticate: 
     request, principal = received
     exchange = server.driver.add_connection(server.driver.new_connection_id())
     with server.driver.carry(exchange):
-        server.driver.submit(RequestReceived(exchange.connection_id, request, fresh_entropy(), principal))
+        server.driver.submit(RequestReceived(exchange.connection_id, request, fresh_entropy(), principal, address))
         async with trio.open_nursery() as nursery:
             nursery.start_soon(_watch, http, nursery.cancel_scope)
             nursery.start_soon(_respond, exchange, http, nursery.cancel_scope)

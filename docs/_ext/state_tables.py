@@ -2,7 +2,8 @@
 
 * `state-table`, `state-graph`, `state-ladder`: a state table as text and as pictures
 * `check-order`, `refusals`, `revisions`: the tables of these
-* `members`: an enumeration; `limits`: a configuration; `rules`: the rules of a group, with their tests
+* `members`: an enumeration; `limits`: a configuration
+* `rules`, `surroundings`, `cases`: what is cited, with its tests
 """
 
 from __future__ import annotations
@@ -16,9 +17,10 @@ from sphinx.util.docutils import SphinxDirective
 
 from docs._ext import pictures, tables
 from docs._ext.found import find_config, find_enumeration, find_table
-from docs._ext.rules import rules
+from docs._ext.rules import cases, rules, surroundings
 
 PLAIN: Final[dict[str, Callable[[], list[str]]]] = {
+    "cases": cases,
     "check-order": tables.check_order,
     "refusals": tables.refusals,
     "revisions": tables.revisions,
@@ -29,6 +31,7 @@ NAMED: Final[dict[str, Callable[[str], list[str]]]] = {
     "limits": lambda name: tables.limits(find_config(name)),
     "members": lambda name: tables.members(find_enumeration(name)),
     "rules": rules,
+    "surroundings": surroundings,
     "state-table": lambda name: tables.state_table(find_table(name)),
 }
 """The same for directives with one argument: a full name, or the letter of a group of rules."""

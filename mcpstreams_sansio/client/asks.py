@@ -4,7 +4,7 @@ A question that comes again is told by its id: an answered one gets the same ans
 an unknown one is handed over (rules Q4e, R24). Remembering is bounded; what is forgotten first is what was answered
 longest ago.
 
-Spec: rules Q4d, Q4e, R24; case T20.
+Spec: rules Q4d, Q4e, R24, T20.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Asks:
     def longest_answered(self) -> RequestId | None:
         """Return the question that can best be forgotten: one that is settled, else one whose answer is on its way.
 
-        Never one whose answer waits for a path: asked again, it would be answered with something else (case T20).
+        Never one whose answer waits for a path: asked again, it would be answered with something else (rule T20).
         """
         settled = [ask_id for ask_id, ask in self._asks.items() if isinstance(ask, Accepted | Withdrawn)]
         under_way = [key for key, ask in self._asks.items() if isinstance(ask, Outstanding) and ask.path is not None]

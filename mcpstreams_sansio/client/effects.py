@@ -131,7 +131,7 @@ class Doubt(enum.Enum):
     """Why nobody can tell whether the call ran."""
 
     CONNECTION_LOST = "connection lost"
-    """The connection died before anything came back, and no key names the call (rule H4 of the cases)."""
+    """The connection died before anything came back, and no key names the call (case H4)."""
     SERVER_CHANGED = "server changed"
     """The server that knew the key is not the one that answers now (rule R21.7)."""
     KEY_TOO_OLD = "key too old"

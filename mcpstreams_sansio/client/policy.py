@@ -167,7 +167,7 @@ class StatusVerdict(enum.Enum):
     """What an HTTP status that is no success means for what was sent."""
 
     LATER = "later"
-    """Refused for now, and not looked at: a rate limit, another connection in the way (F4)."""
+    """Refused for now, and not looked at: a rate limit, another connection in the way (rule F4)."""
     FAILED = "failed"
     """The server failed; whether it looked at the message is not known."""
     NOT_OFFERED = "not offered"

@@ -21,7 +21,7 @@ from mcpstreams_sansio.wire.tags import read_tag
 
 
 def receive(ledger: Ledger, event: MessageReceived, message: Response | ErrorResponse) -> None:
-    """Bring an answer to whoever waits for it, by its id and its path alone (rules Q3b, L1).
+    """Bring an answer to whoever waits for it, by its id and its path alone (rule Q3b, case L1).
 
     A late answer to a request of this client is nobody's any more (case M2). One to a request that nobody made is
     reported.
@@ -176,7 +176,7 @@ def _skip_gap(ledger: Ledger, call: Call, refusal: Refusal) -> None:
 
 
 def _drop_cursor(ledger: Ledger, call: Call) -> None:
-    """The cursor was not understood: without the event id the position in the body still stands (rule Q13, case F3)."""
+    """The cursor was not understood: without the event id the position in the body still stands (rules F3, Q13)."""
     if call.positions.header_cursor is None or call.way is not Way.RESUME:
         endings.refuse(ledger, call, Reason.INVALID_CURSOR)
         return

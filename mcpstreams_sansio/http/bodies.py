@@ -3,7 +3,7 @@
 Priming, ids and `retry` are honoured whatever was negotiated. An event without data is never read as a message, and one
 that is no message is reported and costs nothing else.
 
-Spec: rules H10, H13, H14, H28, H29, R20; groups D and N of the cases, H6, J8, J9.
+Spec: rules H10, H13, H14, H28, H29, R20; cases H6, J8, J9, and groups D and N of them.
 """
 
 from __future__ import annotations

@@ -234,7 +234,7 @@ class HTTPClient:
         return JSONBody(connection_id, size) if media_type is MediaType.JSON else IgnoredBody()
 
     def _read(self, exchange: Exchange, news: Sequence[BodyNews], now: float) -> Sequence[HTTPOutput]:
-        """Pass on what a body brings; after something that can not be read nothing more of it counts (J8, J9)."""
+        """Pass on what a body brings; after something that can not be read nothing more of it counts (cases J8, J9)."""
         if exchange.refused is not None:
             return self._explain(exchange, exchange.refused, news)
         if exchange.errand is Errand.INITIALIZE:
@@ -271,7 +271,7 @@ class HTTPClient:
     # -------------------------------------------------------------------------------------------------------- handshake
 
     def _expect_hello(self, exchange: Exchange, head: HeadReceived) -> Sequence[HTTPOutput]:
-        """Read the server's hello as what it says that it is; the head may name the session that it begins (H30)."""
+        """Read the server's hello as what it says that it is; the head may name the new session (rule H30)."""
         media_type = MediaType.parse(find_header(head.headers, b"content-type"))
         session_id = find_header(head.headers, SESSION_HEADER)
         if media_type in (MediaType.NONE, MediaType.OTHER) or not _SESSION_ID.fullmatch(session_id or b"-"):
@@ -301,7 +301,7 @@ class HTTPClient:
         return []
 
     def _meet(self, exchange: Exchange, phase: Opening, server: ServerHello, now: float) -> Sequence[HTTPOutput]:
-        """Confirm the handshake in the name of the new session; its answer says that the session is there (G10)."""
+        """Confirm the handshake in the name of the new session, whose answer says that it is there (case G10)."""
         revision = find_revision(server.protocol_version)
         if revision is None:
             return self._hopeless(Failure.UNSUPPORTED_VERSION)
@@ -358,7 +358,7 @@ class HTTPClient:
                 return [*self._exchanges.drop(exchange.connection_id, DropReason.FINISHED), refused]
 
     def _lose_session(self, exchange: Exchange) -> Sequence[HTTPOutput]:
-        """404 in a session: it is over, and nothing sent in it was looked at. It is renewed, but not for ever (I2)."""
+        """404 in a session: it is over, nothing sent in it was looked at. It is renewed, but not for ever (case I2)."""
         told: list[HTTPOutput] = [*self._exchanges.drop(exchange.connection_id, DropReason.FINISHED)]
         match self._phase:
             case Up(session=session, proven=proven) if session.session_id == exchange.session_id:

@@ -41,6 +41,9 @@ class HTTPConfig:
     max_body_bytes: int = attrs.field(default=4 * 2**20, validator=at_least_one)
     """Size of a request's body; more is answered 413 (rule H8)."""
     max_sessions: int = attrs.field(default=10_000, validator=at_least_one)
-    """Sessions; above it the one that has been idle for longest ends (rule R16)."""
+    """Sessions; above it the one that has been idle for longest ends, or none begins if all are in use (rule R16)."""
+    max_sessions_per_principal: int = attrs.field(default=1_000, validator=at_least_one)
+    """The same for each principal, or for each address where there is no principal: nobody ends the sessions of others
+    by opening too many (rules R16, R25). Where a proxy hides the addresses of all, they are one."""
     session_idle: float = attrs.field(default=1_800.0, validator=positive)
     """Seconds without an open exchange after which a session ends (rule R16)."""

@@ -7,7 +7,7 @@ from typing import Final, TypeAlias, final
 
 import attrs
 
-from mcpstreams_sansio.ids import ConnectionId, Entropy, Principal
+from mcpstreams_sansio.ids import Address, ConnectionId, Entropy, Principal
 from mcpstreams_sansio.wire.revisions import NEWEST, REVISIONS
 
 Headers: TypeAlias = tuple[tuple[bytes, bytes], ...]
@@ -48,6 +48,8 @@ class RequestReceived:
     request: HTTPRequest
     entropy: Entropy
     principal: Principal | None = None
+    address: Address | None = None
+    """Whose quota the request counts against if nobody was authenticated; what has none counts as one peer."""
 
 
 @final

@@ -18,7 +18,7 @@ from mcpstreams_sansio.framing.event_ids import parse_event_id
 from mcpstreams_sansio.http.checks import ALLOW, EVENTS_TYPE, JSON_TYPE, HTTPRefusal, accepts, first_refusal
 from mcpstreams_sansio.http.config import HTTPConfig
 from mcpstreams_sansio.http.messages import SESSION_HEADER, Headers, RequestReceived, SendHead, find_header
-from mcpstreams_sansio.http.sessions import Session, Sessions
+from mcpstreams_sansio.http.sessions import Owner, Session, Sessions, owner_of
 from mcpstreams_sansio.ids import ConnectionId, Digest, Secret
 from mcpstreams_sansio.server.config import StreamsConfig
 from mcpstreams_sansio.server.dispatch import Circumstances, Routed, route
@@ -111,15 +111,21 @@ class HTTPServer:
         except RemoteProtocolError as error:
             return [*self._open(event, None), Reply(event.connection_id, error_response(error, request.id))]
         session_id = Secret(event.entropy.derive("session"))
-        ended: list[FrontInput] = []
-        if self.sessions.full:
-            victim = self.sessions.evict()
-            if victim is None:
-                return self._refuse(event, HTTPRefusal(503, "every session is in use", RETRY_AFTER))
-            ended = [ScopeEnded(victim.scope)]
-        session = self.sessions.open(session_id, event.principal, negotiated, now)
+        leaving = self._make_room(owner_of(event.principal, event.address))
+        if isinstance(leaving, HTTPRefusal):
+            return self._refuse(event, leaving)
+        ended = [] if leaving is None else [ScopeEnded(leaving.scope)]
+        session = self.sessions.open(session_id, event.principal, negotiated, now, event.address)
         opened = self._open(event, session, headers=((SESSION_HEADER, session_id.reveal().encode()),))
         return [*ended, *opened, Reply(event.connection_id, response)]
+
+    def _make_room(self, owner: Owner) -> Session | HTTPRefusal | None:
+        """Return the session that has to go for another one of this owner, or why none can (rules R16, R25)."""
+        if self.sessions.full_for(owner):
+            return self.sessions.evict_of(owner) or HTTPRefusal(429, "each of your sessions is in use", RETRY_AFTER)
+        if self.sessions.full:
+            return self.sessions.evict() or HTTPRefusal(503, "every session is in use", RETRY_AFTER)
+        return None
 
     def _session(self, event: RequestReceived) -> Session | HTTPRefusal:
         """Return the session that a request names: none is 400, an unknown or foreign one 404 (rule H31, case Q3)."""

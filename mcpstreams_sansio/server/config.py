@@ -57,9 +57,9 @@ class StreamsConfig:
     max_reply_bytes: int = attrs.field(default=1 * 2**20, validator=at_least_one)
     """Replies that wait on one connection; a peer that asks on and reads nothing is dropped."""
     max_wrong_tokens: int = attrs.field(default=20, validator=at_least_one)
-    """Wrong tokens of one scope; after that its connection is dropped without an answer (rule Q11e)."""
-    max_suspects: int = attrs.field(default=10_000, validator=at_least_one)
-    """Scopes whose wrong tokens are counted; the longest known is forgotten first."""
+    """Wrong tokens of one scope for one stream within `guess_memory`; after that it is refused `too_early` (Q11e)."""
+    max_suspects: int = attrs.field(default=1_000, validator=at_least_one)
+    """Pairs of scope and stream whose wrong tokens are counted; the longest remembered is forgotten first."""
 
     max_interval: float = attrs.field(default=600.0, validator=positive)
     """Seconds after which a detached stream is abandoned, where its interval names no `max` (rules Q7c, Q7e)."""
@@ -73,6 +73,8 @@ class StreamsConfig:
     """Seconds for which a key is remembered, from the arrival of its call (rule R21.4)."""
     ask_timeout: float = attrs.field(default=600.0, validator=positive)
     """Seconds for which an answer is awaited (rule R24)."""
+    guess_memory: float = attrs.field(default=60.0, validator=positive)
+    """Seconds for which the wrong tokens of a scope for a stream are counted together, from the first (rule Q11e)."""
     sse_after: float = attrs.field(default=0.25, validator=positive)
     """Seconds after which an undecided HTTP response becomes an event stream (rule R18)."""
     stall_timeout: float | None = attrs.field(default=30.0, validator=positive_or_none)

@@ -110,7 +110,7 @@ def _after_turn(registry: Registry, stream: Stream) -> None:
 
 
 def keep_alive(registry: Registry, path: Connection) -> None:
-    """Say something on a connection that delivers and has been silent (rules R15, R2 of the cases).
+    """Say something on a connection that delivers and has been silent (rule R15, case R2).
 
     Nothing is said where nothing can be written now: behind an outstanding write it would only queue up, and an
     exchange that is undecided may become one JSON message.

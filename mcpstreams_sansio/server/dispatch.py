@@ -183,7 +183,7 @@ def _resume(params: JSONObject | None, request_id: RequestId | None, at: Circums
         if at.last_event_id is not None:
             stream_id, position = parse_event_id(at.last_event_id)
             if stream_id != ref.stream_id:
-                # A cursor of another stream says nothing about this one, and must not confirm anything (case T12).
+                # A cursor of another stream says nothing about this one, and must not confirm anything (rule T12).
                 return _reply(at, refusal(request_id, Reason.INVALID_CURSOR))
             cursors.add(position)
     except RemoteProtocolError:

@@ -17,6 +17,7 @@ from mcpstreams_sansio.ids import ConnectionId, Principal, RequestId, Secret, St
 from mcpstreams_sansio.server.config import StreamsConfig
 from mcpstreams_sansio.server.effects import StopCall, StopReason, StreamsEffect
 from mcpstreams_sansio.server.gate import Gate, GateState
+from mcpstreams_sansio.server.guesses import WrongTokens
 from mcpstreams_sansio.server.inputs import Scope
 from mcpstreams_sansio.server.keys import Keys
 from mcpstreams_sansio.server.outbox import Connection
@@ -84,12 +85,13 @@ class Registry:
 
     config: StreamsConfig
     gate: Gate
+    wrong_tokens: WrongTokens
     streams: dict[StreamId, Stream] = attrs.field(factory=dict)
     connections: dict[ConnectionId, Connection] = attrs.field(factory=dict)
     highest_connection: int = -1
     """Connection ids rise, so this one number tells a new connection from one that is gone (rule R13)."""
     calls: dict[tuple[Scope, RequestId], StreamId] = attrs.field(factory=dict)
-    """The requests whose answer a stream holds, by where their id is at home (rules L2, Q9e)."""
+    """The requests whose answer a stream holds, by where their id is at home (rule Q9e, case L2)."""
     resumes: dict[tuple[Scope, RequestId], StreamId] = attrs.field(factory=dict)
     """The `stream/resume` requests that wait for their result."""
     asks: dict[str, StreamId] = attrs.field(factory=dict)
@@ -100,7 +102,6 @@ class Registry:
     tombstones: dict[StreamId, None] = attrs.field(factory=dict)
     """The streams that are gone and can still be asked for, oldest first."""
     keys: Keys = attrs.field(factory=Keys)
-    wrong_tokens: dict[Scope, int] = attrs.field(factory=dict)
     deadlines: Deadlines[Timer] = attrs.field(factory=Deadlines)
     working: set[StreamId] = attrs.field(factory=set)
     """Calls that the application works on: it has neither answered them nor been told to stop. Some outlive their
@@ -122,7 +123,7 @@ class Registry:
     @classmethod
     def empty(cls, config: StreamsConfig) -> Self:
         """Return the registry of a server that knows nobody yet."""
-        return cls(config, Gate(GateState.GUARDING if config.durable else GateState.OPEN))
+        return cls(config, Gate(GateState.GUARDING if config.durable else GateState.OPEN), WrongTokens(config))
 
     def find(self, stream_id: StreamId, token: Secret, principal: Principal | None) -> Stream | None:
         """Return the stream that a token opens for a principal, or None.
@@ -196,14 +197,6 @@ class Registry:
         del self.asks[ask_id]
         self.deadlines.clear((AskTimer.ANSWER, ask_id))
 
-    def note_wrong_token(self, scope: Scope) -> int:
-        """Count a failed attempt of a scope; return how many there were (rule Q11e)."""
-        count = self.wrong_tokens.pop(scope, 0) + 1
-        self.wrong_tokens[scope] = count
-        if len(self.wrong_tokens) > self.config.max_suspects:
-            del self.wrong_tokens[next(iter(self.wrong_tokens))]
-        return count
-
     def touch(self, connection_id: ConnectionId) -> None:
         """Look at this connection after the input: it may have something to write."""
         self.touched[connection_id] = None
@@ -220,7 +213,7 @@ class Registry:
         self.calls[scope, stream.request_id] = stream.stream_id
 
     def in_use(self, scope: Scope, request_id: RequestId, by_other_than: Stream | None = None) -> bool:
-        """Return whether an id names a request that is still unanswered there (rules L2, Q3c)."""
+        """Return whether an id names a request that is still unanswered there (rule Q3c, case L2)."""
         if (scope, request_id) in self.resumes:
             return True
         named = self.streams.get(self.calls.get((scope, request_id), StreamId("")))
@@ -273,7 +266,7 @@ class Registry:
             quotas=self.quotas.copy(),
             tombstones=self.tombstones.copy(),
             keys=self.keys.fork(),
-            wrong_tokens=self.wrong_tokens.copy(),
+            wrong_tokens=self.wrong_tokens.fork(),
             deadlines=self.deadlines.fork(),
             effects=[],
             touched={},
@@ -288,7 +281,7 @@ class Registry:
             self.gate.snapshot(),
             frozenset(self.working - self.streams.keys()),
             self.keys.snapshot(now),
-            tuple(sorted(self.wrong_tokens.items())),
+            self.wrong_tokens.snapshot(now),
             self.deadlines.snapshot(now),
             self.make_room_at,
             self.refusing,

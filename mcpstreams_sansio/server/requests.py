@@ -10,9 +10,9 @@ from typing import final
 
 import attrs
 
-from mcpstreams_sansio.connections import DropReason, Framing
+from mcpstreams_sansio.connections import Framing
 from mcpstreams_sansio.ids import RequestId, Secret, StreamId
-from mcpstreams_sansio.server import attachments, lifecycle, paths, replies
+from mcpstreams_sansio.server import attachments, lifecycle, replies
 from mcpstreams_sansio.server.effects import AskAnswered
 from mcpstreams_sansio.server.inputs import (
     AckReceived,
@@ -330,11 +330,17 @@ def _has_room_for_key(registry: Registry, path: Connection) -> bool:
 def _authorised(
     registry: Registry, path: Connection, request_id: RequestId | None, stream_id: StreamId, token: Secret
 ) -> Stream | None:
+    """Return the stream that a token opens; refuse the request if it opens none, or came after too many that did not.
+
+    Who has guessed too often is refused before anything is compared, or each refusal would tell of one token more
+    (rule Q11e).
+    """
+    wait = registry.wrong_tokens.wait(path.scope, stream_id, registry.now)
+    if wait is not None:
+        replies.refuse(registry, path, request_id, Reason.TOO_EARLY, retry_after=wait)
+        return None
     stream = registry.find(stream_id, token, path.principal)
-    if stream is not None:
-        return stream
-    if registry.note_wrong_token(path.scope) > registry.config.max_wrong_tokens:
-        paths.drop(registry, path, DropReason.GUESSING)
-    else:
+    if stream is None:
+        registry.wrong_tokens.note(path.scope, stream_id, registry.now)
         replies.refuse(registry, path, request_id, Reason.STREAM_NOT_FOUND)
-    return None
+    return stream

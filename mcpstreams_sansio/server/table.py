@@ -81,7 +81,7 @@ STREAM_TABLE: Final[Table[StreamState, StreamSignal]] = total_table(
         (S.LIVE, On.FINAL_LOSS): to(S.GONE, "nobody can come back for it (R2, Q7c)"),
         (S.LIVE, On.FINISH): never("the last entry is not produced yet (R15)"),
         (S.LIVE, On.FINAL_FINISH): never("the last entry is not produced yet (R15)"),
-        (S.LIVE, On.RELEASE): to(S.DETACHED, "the client comes back by itself (H15, Q2c, R15)"),
+        (S.LIVE, On.RELEASE): to(S.DETACHED, "the client comes back by itself (rules H15, Q2c, R15)"),
         (S.LIVE, On.POLL): to(S.LIVE, "answered at any time; delivery is untouched (Q6e)"),
         (S.LIVE, On.ACK): to(S.LIVE, "confirmed entries are evictable (R5, R6)"),
         (S.LIVE, On.FULL_ACK): never("the last entry is not produced yet (R15)"),
@@ -91,7 +91,7 @@ STREAM_TABLE: Final[Table[StreamState, StreamSignal]] = total_table(
         (S.LIVE, On.EVICTION): never("a live stream is never evicted (R10)"),
         (S.LIVE, On.CLOSING): to(S.GONE, "a silent stream ends with its session (R16)"),
         # the application produces, the client is away
-        (S.DETACHED, On.MESSAGE): to(S.DETACHED, "logged for the client's return (E2)"),
+        (S.DETACHED, On.MESSAGE): to(S.DETACHED, "logged for the client's return (case E2)"),
         (S.DETACHED, On.RESPONSE): to(S.COMPLETED, "logged for the client's return; max counts anew (Q7e)"),
         (S.DETACHED, On.ATTACH): to(S.LIVE, "what it misses is delivered, then what comes (P16)"),
         (S.DETACHED, On.LOSS): never("no connection delivers it (R15)"),
@@ -108,7 +108,7 @@ STREAM_TABLE: Final[Table[StreamState, StreamSignal]] = total_table(
         (S.DETACHED, On.EVICTION): never("a live stream is never evicted (R10)"),
         (S.DETACHED, On.CLOSING): to(S.GONE, "a silent stream ends with its session (R16)"),
         # the response is in the log, a connection delivers the rest
-        (S.DRAINING, On.MESSAGE): never("a message after the response (B10)"),
+        (S.DRAINING, On.MESSAGE): never("a message after the response (case B10)"),
         (S.DRAINING, On.RESPONSE): never("a second response (R13)"),
         (S.DRAINING, On.ATTACH): to(S.DRAINING, "the newer connection takes over (Q6a, Q9a)"),
         (S.DRAINING, On.LOSS): to(S.COMPLETED, "response and end are kept for max (Q5e, Q7e)"),
@@ -125,7 +125,7 @@ STREAM_TABLE: Final[Table[StreamState, StreamSignal]] = total_table(
         (S.DRAINING, On.EVICTION): never("its end was not sent (R10)"),
         (S.DRAINING, On.CLOSING): to(S.GONE, "a silent stream ends with its session (R16)"),
         # the response is in the log, the client is away
-        (S.COMPLETED, On.MESSAGE): never("a message after the response (B10)"),
+        (S.COMPLETED, On.MESSAGE): never("a message after the response (case B10)"),
         (S.COMPLETED, On.RESPONSE): never("a second response (R13)"),
         (S.COMPLETED, On.ATTACH): to(S.DRAINING, "what it misses, the response and end are delivered (P17, Q9a)"),
         (S.COMPLETED, On.LOSS): never("no connection delivers it (R15)"),

@@ -93,7 +93,7 @@ class State:
 
     @property
     def guarantee(self) -> Guarantee:
-        """What the callers may rely on: without our extension, event ids are cursors within a session (R4, R8, C5)."""
+        """What callers may rely on: without our extension event ids count within a session (rules R4, R8, case C5)."""
         exact = self.tells_positions and (self.peers is Peers.MARKER or not self.bounds.sessions)
         return Guarantee.EXACTLY_ONCE if exact else Guarantee.AT_LEAST_ONCE
 

@@ -59,7 +59,7 @@ class Reason(enum.Enum):
     """The key names another call (rule R21.2)."""
 
     TOO_EARLY = "too_early"
-    """Before `resumeInterval.min`, or one takeover after another (rules Q7f, R14)."""
+    """Before `resumeInterval.min`, one takeover after another, or too many wrong tokens (rules Q7f, R14, Q11e)."""
 
     SUPERSEDED = "superseded"
     """A newer attachment has the stream (rules Q6a, R14)."""
@@ -83,7 +83,7 @@ class Reason(enum.Enum):
     """The server can not make anything durable any more (rule R9)."""
 
 
-# Fixed texts: nothing of the request is repeated, and what must not be told apart is the same to the byte (T34).
+# Fixed texts: nothing of the request is repeated, and what must not be told apart is the same to the byte (rule T34).
 _ERRORS: Final[dict[Reason, tuple[int, str]]] = {
     Reason.STREAM_NOT_FOUND: (INVALID_PARAMS, "there is no such stream for this token"),
     Reason.ABANDONED: (INVALID_PARAMS, "the stream was abandoned"),

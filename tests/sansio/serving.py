@@ -27,7 +27,7 @@ from mcpstreams_sansio.framing.event_ids import parse_event_id
 from mcpstreams_sansio.framing.sse import SSEDecoder, SSEEvent
 from mcpstreams_sansio.http.config import HTTPConfig
 from mcpstreams_sansio.http.messages import Headers, HTTPRequest, RequestReceived, SendHead
-from mcpstreams_sansio.ids import ConnectionId, Entropy, Principal, StreamId
+from mcpstreams_sansio.ids import Address, ConnectionId, Entropy, Principal, StreamId
 from mcpstreams_sansio.server.config import StreamsConfig
 from mcpstreams_sansio.server.effects import StartCall, WriteLog
 from mcpstreams_sansio.server.identity import ServerIdentity
@@ -287,13 +287,15 @@ class Serving:
         body: bytes = b"",
         *headers: tuple[bytes, bytes],
         principal: str | None = None,
+        address: str | None = None,
         target: bytes = b"/mcp",
         slow: bool = False,
     ) -> Seen:
         """Begin an exchange with exactly these headers."""
         seen = self._open(Framing.HTTP, slow=slow)
         asked = HTTPRequest(method, target, headers, body)
-        self.submit(RequestReceived(seen.connection_id, asked, self.entropy(), named(principal)))
+        place = None if address is None else Address(address)
+        self.submit(RequestReceived(seen.connection_id, asked, self.entropy(), named(principal), place))
         return seen
 
     def post(
@@ -302,11 +304,12 @@ class Serving:
         session: bytes | None = None,
         *headers: tuple[bytes, bytes],
         principal: str | None = None,
+        address: str | None = None,
         slow: bool = False,
     ) -> Seen:
         """Post a message as clients do; what is given in `headers` stands in for what they usually say."""
         asked = with_usual((HOST, JSON_AND_EVENTS, JSON), session, headers)
-        return self.request(b"POST", encoded(message), *asked, principal=principal, slow=slow)
+        return self.request(b"POST", encoded(message), *asked, principal=principal, address=address, slow=slow)
 
     def get(
         self,
@@ -326,10 +329,15 @@ class Serving:
         return self.request(b"DELETE", b"", *with_usual((HOST,), session, headers), principal=principal)
 
     def begin(
-        self, capabilities: JSONObject = STREAMS, *, revision: str = "2025-11-25", principal: str | None = None
+        self,
+        capabilities: JSONObject = STREAMS,
+        *,
+        revision: str = "2025-11-25",
+        principal: str | None = None,
+        address: str | None = None,
     ) -> bytes:
         """Open a session and return its id."""
-        seen = self.post(initialize(capabilities, revision=revision), principal=principal)
+        seen = self.post(initialize(capabilities, revision=revision), principal=principal, address=address)
         assert seen.status == 200
         session = seen.headers[b"mcp-session-id"]
         assert self.post(Notification(INITIALIZED), session, principal=principal).status == 202

@@ -1,6 +1,6 @@
 """The rules of the specification, by id, each with a gist in a few words.
 
-* `RULES`: every rule that the tests have to carry.
+* `RULES`: every rule that the tests have to carry. What else may be cited is in `surrounding_ids` and `case_ids`.
 * `LEFT_FOR_LATER`: those of them that a later piece of work brings, and which.
 * `NOT_YET`: those that no test carries so far. It only ever gets shorter.
 """
@@ -153,20 +153,6 @@ RULES: dict[str, str] = {
     "R26": "a driver submits at once and owns no rule",
     "R27": "the application sees calls, outcomes and gaps, never the protocol",
 }
-
-ALSO_CITED: frozenset[str] = frozenset(
-    # the project's own decisions, and the open questions that they settle
-    [f"D{number}" for number in range(1, 6)]
-    + ["Q1", "Q12", "Q13", "Q15", "Q16"]
-    + [f"Q2{letter}" for letter in "abcdefg"]
-    + [f"Q14{letter}" for letter in "abcdefghij"]
-    # Streamable HTTP, the standalone GET stream, the stateless revision, pitfalls
-    + [f"H{number}" for number in range(1, 36)]
-    + [f"G{number}" for number in range(1, 13)]
-    + [f"M{number}" for number in range(1, 34)]
-    + [f"T{number}" for number in range(1, 35)]
-)
-"""Ids that a test may carry too, though no rule says that one must."""
 
 LEFT_FOR_LATER: dict[str, str] = {
     "Q4g": "the stateless revision, 2026-07-28",

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from mcpstreams_sansio.connections import DropReason, Framing
+from mcpstreams_sansio.connections import Framing
 from mcpstreams_sansio.server.config import StreamsConfig
 from mcpstreams_sansio.server.effects import BodyKind
 from mcpstreams_sansio.server.inputs import StreamKind
 from mcpstreams_sansio.server.table import StreamState
 from mcpstreams_sansio.wire.jsonrpc import Request
+from mcpstreams_sansio.wire.refusals import Reason, Refusal, read_refusal
 from mcpstreams_sansio.wire.streams import ResumeInterval
 from tests.sansio.server.conversation import MARKER, STOCK, Client, Conversation, Way, token_of
 from tests.sansio.server.words import gist
@@ -306,30 +307,55 @@ def test_a_fresh_token_leaves_the_old_ones_valid_up_to_four() -> None:
     assert opens == ["error stream_not_found", "live", "live", "live", "live"]
 
 
-@pytest.mark.rule("Q11e", "Q11h")
-def test_who_guesses_too_often_is_dropped_without_an_answer() -> None:
-    talk = Conversation(StreamsConfig(max_wrong_tokens=3))
+@pytest.mark.rule("Q11e", "Q10")
+@pytest.mark.parametrize("stream", ["s1", "never was"])
+def test_who_guesses_too_often_is_not_listened_to_for_a_while(stream: str) -> None:
+    talk = Conversation(StreamsConfig(max_wrong_tokens=3, guess_memory=60.0))
     line, other = talk.connect(), talk.connect()
     line.call()
-    for number in range(3):
-        other.resume(number, token=token_of("wrong"))
-    assert len(messages(other)) == 3
-    other.resume(3, token=token_of("wrong"))
-    assert other.dropped is DropReason.GUESSING
-    assert len(messages(other)) == 3
+    line.heard()
+    for _ in range(3):
+        assert other.poll(stream, token_of("wrong")) == "error stream_not_found"
+        talk.wait(10)
+    for ask in (other.resume, other.cancel):
+        ask(9, stream)  # even if the guess is right
+    assert other.poll(stream) == "error too_early"
+    assert other.heard() == ["error 9 too_early"] * 2
+    assert read_refusal(other.error) == Refusal(Reason.TOO_EARLY, retry_after=30.0)
     assert line.poll() == "live"
+    talk.wait(30)
+    assert other.poll() == "live"
 
 
 @pytest.mark.rule("Q11e")
-def test_only_so_many_guessers_are_counted_and_the_longest_silent_is_forgotten() -> None:
+def test_a_client_that_has_lost_many_streams_guesses_nothing() -> None:
+    talk = Conversation(StreamsConfig(max_wrong_tokens=3))
+    line = talk.connect()
+    for number in range(50):
+        line.resume(number, f"gone {number}")
+    assert line.heard() == [f"error {number} stream_not_found" for number in range(50)]
+    line.call(50)
+    assert line.heard() == ["create"]
+
+
+@pytest.mark.rule("Q11e")
+def test_what_was_guessed_long_ago_is_forgiven() -> None:
+    talk = Conversation(StreamsConfig(max_wrong_tokens=2, guess_memory=60.0))
+    line = talk.connect()
+    for _ in range(10):
+        assert line.poll(token=token_of("wrong")) == "error stream_not_found"
+        talk.wait(60)
+
+
+@pytest.mark.rule("Q11e")
+def test_only_so_many_guessers_are_counted_and_the_longest_remembered_is_forgotten() -> None:
     talk = Conversation(StreamsConfig(max_wrong_tokens=1, max_suspects=2))
-    first, second, third = (talk.connect() for _ in range(3))
-    for line in (first, second, third):
+    lines = [talk.connect() for _ in range(3)]
+    for line in lines:
         line.poll(token=token_of("wrong"))
-    first.poll(token=token_of("wrong"))
-    assert first.dropped is None
-    third.poll(token=token_of("wrong"))
-    assert third.dropped is DropReason.GUESSING
+    lines[0].poll("s" * 5_000, token_of("wrong"))  # no stream has such an id
+    found = [line.poll(token=token_of("wrong")) for line in reversed(lines)]
+    assert found == ["error too_early", "error too_early", "error stream_not_found"]
 
 
 @pytest.mark.rule("Q11h", "P40")

@@ -94,10 +94,11 @@ class HTTPPeer:
     def __init__(self, port: int) -> None:
         self.port = port
         self.session: bytes | None = None
+        self.local_address: str | None = None
         self._streams: list[trio.SocketStream] = []
 
     async def connects(self) -> trio.SocketStream:
-        stream = await trio.open_tcp_stream(LOOPBACK, self.port)
+        stream = await trio.open_tcp_stream(LOOPBACK, self.port, local_address=self.local_address)
         self._streams.append(stream)
         return stream
 
@@ -250,6 +251,27 @@ async def test_a_session_can_be_ended() -> None:
         assert exchange.status == 204
         exchange = await peer.posts(stream, id=1, method="tools/list")
         assert exchange.status == 404
+
+
+@pytest.mark.rule("R16", "R25")
+async def test_who_opens_too_many_sessions_ends_its_own_and_not_those_from_elsewhere() -> None:
+    config = ServerConfig(identity=new_identity(), http=HTTPConfig(max_sessions_per_principal=1))
+    async with serving(echo, config=config) as (_, here), HTTPPeer(here.port) as elsewhere:
+        await here.initializes(STOCK)
+        first = here.session
+        elsewhere.local_address = "127.0.0.2"
+        try:
+            await elsewhere.initializes(STOCK)
+        except OSError:
+            pytest.skip("this machine has one loopback address only")
+        assert (await here.posts(id=1, method="ping")).status == 200
+        here.session = None
+        await here.initializes(STOCK)
+        second, here.session = here.session, first
+        assert (await here.posts(id=1, method="ping")).status == 404
+        here.session = second
+        assert (await here.posts(id=1, method="ping")).status == 200
+        assert (await elsewhere.posts(id=1, method="ping")).status == 200
 
 
 # ------------------------------------------------------------------------------------------------------ refusals, sizes

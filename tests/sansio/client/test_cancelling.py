@@ -69,7 +69,7 @@ def test_m2_an_answer_that_crossed_the_cancellation_confirms_it() -> None:
     assert talk.state() is None
 
 
-@pytest.mark.rule("Q9d")
+@pytest.mark.rule("Q9d", "T21")
 def test_t21_a_create_that_crossed_the_cancellation_is_not_followed() -> None:
     talk = Conversation()
     talk.link_up()

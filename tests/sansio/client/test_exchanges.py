@@ -58,6 +58,7 @@ def test_a_resume_that_is_refused_without_a_reason_leaves_the_outcome_in_doubt(s
     assert resuming().refuses(2, status) == ["1: ends with doubt: refused @1"]
 
 
+@pytest.mark.rule("F4")
 @pytest.mark.parametrize("status", [409, 429, 500, 503])
 def test_f4_a_resume_that_is_refused_for_now_is_tried_again(status: int) -> None:
     talk = resuming()

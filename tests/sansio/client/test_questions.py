@@ -86,7 +86,7 @@ def test_a_question_needs_no_taking() -> None:
 # ------------------------------------------------------------------------------------------------------ sent again
 
 
-@pytest.mark.rule("Q4e", "R24")
+@pytest.mark.rule("Q4e", "R24", "T20")
 def test_t20_a_question_that_comes_again_is_not_handed_over_again() -> None:
     talk = asked()
     come_back(talk)

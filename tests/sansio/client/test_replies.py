@@ -255,8 +255,8 @@ def test_a_gap_without_an_end_ends_the_call() -> None:
     assert talk.says(error) == ["1: ends with loss: events_gone @3"]
 
 
-@pytest.mark.rule("Q5b")
-def test_f3_a_cursor_that_is_not_understood_is_left_out_of_the_header() -> None:
+@pytest.mark.rule("F3", "Q5b")
+def test_a_cursor_that_is_not_understood_is_left_out_of_the_header() -> None:
     talk = resuming(http=True)
     assert talk.rejects("1.1", Reason.INVALID_CURSOR, path=2) == ["leave c2"]
     assert talk.wait(2.0) == ["1: tries resume", "c3 <- resume s1 after 3 #3"]

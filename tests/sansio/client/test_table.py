@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import inspect
-import re
 
 import pytest
 
@@ -12,6 +11,7 @@ from mcpstreams_sansio.client import calls, link
 from mcpstreams_sansio.client.link import LINK_TABLE, LinkSignal, LinkState
 from mcpstreams_sansio.client.table import CALL_TABLE, DELIVERING, SETTLED_FOR_CALLER, CallSignal, CallState
 from mcpstreams_sansio.tables import Forbidden, Transition
+from tests.spec.citations import citations
 
 S, X = CallState, CallSignal
 
@@ -72,7 +72,7 @@ def test_every_way_that_is_open_says_why(table: dict[object, Transition[CallStat
 
 def test_most_transitions_of_a_call_name_their_rules() -> None:
     transitions = [cell for cell in CALL_TABLE.values() if isinstance(cell, Transition)]
-    with_rule = [cell for cell in transitions if re.search(r"\([A-Z]\d+\w*(, [A-Z]\d+[\w.]*)*\)$", cell.why)]
+    with_rule = [cell for cell in transitions if list(citations(cell.why))]
     assert len(with_rule) / len(transitions) > 0.85
 
 

@@ -413,6 +413,7 @@ def test_no_refusal_repeats_what_was_refused(check: Check) -> None:
         ("max_body_bytes", 0),
         ("max_sessions", 0),
         ("max_sessions", -1),
+        ("max_sessions_per_principal", 0),
         ("session_idle", 0.0),
         ("session_idle", -1.0),
         ("session_idle", float("inf")),

@@ -201,7 +201,7 @@ def test_a_call_may_be_answered_by_events() -> None:
     assert driven.ends(3) == ["c4 <- POST ack s1 4 in session-1"]
 
 
-@pytest.mark.rule("P22", "H24")
+@pytest.mark.rule("P22", "H24", "T5")
 def test_t5_every_reconnect_carries_the_latest_cursor() -> None:
     driven = followed()
     driven.streams(3, said(2))

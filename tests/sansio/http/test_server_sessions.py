@@ -189,6 +189,74 @@ def test_when_every_session_is_in_use_no_other_begins() -> None:
     one.assert_at_rest(sessions=1)
 
 
+@pytest.mark.rule("R16", "R25")
+@pytest.mark.parametrize(
+    "somebody",
+    [{"principal": "mallory"}, {"address": "192.0.2.7"}, {}, {"principal": "mallory", "address": "192.0.2.7"}],
+    ids=["principal", "address", "nobody", "principal at an address"],
+)
+def test_who_opens_too_many_sessions_ends_its_own(somebody: dict[str, str]) -> None:
+    one = serving(HTTPConfig(max_sessions=100, max_sessions_per_principal=2))
+    others = [
+        ("alice", one.begin(principal="alice")),
+        (None, one.begin(address="192.0.2.8")),
+        ("192.0.2.7", one.begin(principal="192.0.2.7")),
+    ]
+    principal = somebody.get("principal")
+    opened = [one.begin(**somebody) for _ in range(5)]  # type: ignore[arg-type]  # the names are those of arguments
+    found = [one.post(PING, session, principal=principal).status for session in opened]
+    assert found == [404, 404, 404, 200, 200]
+    assert [one.post(PING, session, principal=owner).status for owner, session in others] == [200] * 3
+    one.assert_at_rest(sessions=5)
+
+
+@pytest.mark.rule("R25")
+def test_the_quota_of_a_principal_is_the_same_wherever_it_comes_from() -> None:
+    one = serving(HTTPConfig(max_sessions_per_principal=1))
+    first = one.begin(principal="alice", address="192.0.2.1")
+    second = one.begin(principal="alice", address="192.0.2.2")
+    assert [one.post(PING, session, principal="alice").status for session in (first, second)] == [404, 200]
+
+
+@pytest.mark.rule("R16", "R25")
+def test_of_ones_own_sessions_the_one_that_has_been_idle_for_longest_ends() -> None:
+    one = serving(HTTPConfig(max_sessions_per_principal=3))
+    first, second, third = one.begin(), one.begin(), one.begin()
+    one.post(PING, first)
+    call = one.post(CALL, second)
+    fourth = one.begin()
+    assert [one.post(PING, session).status for session in (first, second, third, fourth)] == [200, 200, 404, 200]
+    assert call.over is None
+
+
+@pytest.mark.rule("R16", "R25")
+def test_when_each_of_ones_own_sessions_is_in_use_no_other_begins_for_oneself_alone() -> None:
+    one = serving(HTTPConfig(max_sessions_per_principal=1))
+    session = one.begin(address="192.0.2.7")
+    one.post(CALL, session)
+    refused = one.post(initialize({}), address="192.0.2.7")
+    assert (refused.status, refused.headers[b"retry-after"]) == (429, b"5")
+    assert b"mcp-session-id" not in refused.headers
+    assert one.begin(address="192.0.2.8")
+    one.respond(one.call)
+    assert one.begin(address="192.0.2.7"), "now it is idle and makes room"
+    assert one.post(PING, session).status == 404
+
+
+@pytest.mark.rule("R25")
+@pytest.mark.parametrize("end", ["delete", "idle"])
+def test_a_session_that_is_over_counts_no_more(end: str) -> None:
+    one = serving(HTTPConfig(max_sessions_per_principal=1, session_idle=60.0))
+    session = one.begin()
+    if end == "delete":
+        one.delete(session)
+    else:
+        one.wait(60.0)
+    again = one.begin()
+    assert one.post(PING, again).status == 200
+    one.assert_at_rest(sessions=1)
+
+
 def test_an_initialize_that_fails_ends_no_session() -> None:
     one = serving(HTTPConfig(max_sessions=1))
     session = one.begin()

@@ -6,8 +6,8 @@ import attrs
 import pytest
 
 from mcpstreams_sansio.http.config import HTTPConfig
-from mcpstreams_sansio.http.sessions import Session, Sessions
-from mcpstreams_sansio.ids import ConnectionId, Principal, Secret
+from mcpstreams_sansio.http.sessions import Session, Sessions, owner_of
+from mcpstreams_sansio.ids import Address, ConnectionId, Principal, Secret
 from mcpstreams_sansio.server.identity import Negotiated
 from mcpstreams_sansio.server.inputs import Peer
 from mcpstreams_sansio.wire.revisions import Revision
@@ -112,6 +112,39 @@ def test_the_session_that_has_been_idle_for_longest_makes_room() -> None:
     assert sessions.find(Secret("id 1"), None) is second
 
 
+@pytest.mark.rule("R25")
+def test_whose_quota_a_session_counts_against() -> None:
+    here = Address("alice")
+    assert owner_of(ALICE, here) == owner_of(ALICE, None) != owner_of(BOB, here)
+    assert owner_of(None, here) not in (owner_of(ALICE, here), owner_of(None, None))
+
+
+@pytest.mark.rule("R16", "R25")
+def test_the_longest_idle_one_of_an_owner_makes_room_and_nobody_elses() -> None:
+    sessions = Sessions(HTTPConfig(max_sessions_per_principal=3))
+    of_bob = sessions.open(Secret("bob's"), BOB, STOCK, 0.0)
+    first, second, third = (sessions.open(Secret(f"id {now}"), ALICE, STOCK, now) for now in (1.0, 2.0, 3.0))
+    assert sessions.full_for(first.owner)
+    assert not sessions.full_for(of_bob.owner)
+    one, two = ids(1, 2)
+    sessions.enter(first, one)
+    sessions.leave(first.digest, one, 50.0)
+    sessions.enter(second, two)
+    assert [sessions.evict_of(first.owner), sessions.evict_of(first.owner)] == [third, first]
+    assert sessions.evict_of(first.owner) is None, "the only one that is left has an open exchange"
+    assert not sessions.full_for(first.owner)
+    assert (len(sessions), sessions.find(Secret("bob's"), BOB)) == (2, of_bob)
+
+
+@pytest.mark.rule("R25")
+def test_an_owner_without_a_session_is_forgotten() -> None:
+    sessions, [first, second] = some_sessions(2)
+    sessions.end(first)
+    assert sessions.evict() is second
+    assert sessions._owned == {}
+    assert sessions.evict_of(first.owner) is None
+
+
 def test_it_is_full_with_as_many_sessions_as_it_may_hold() -> None:
     fullness = [some_sessions(count, most=3)[0].full for count in range(5)]
     assert fullness == [False, False, False, True, True]
@@ -133,6 +166,14 @@ def test_a_fork_is_independent_and_looks_the_same() -> None:
     assert sessions.snapshot(2.0) == before
     sessions.end(session)
     assert fork.find(Secret("id 0"), None) is copied
+
+
+@pytest.mark.rule("R25")
+def test_a_fork_has_quotas_of_its_own() -> None:
+    sessions, [session] = some_sessions(1)
+    fork = sessions.fork()
+    assert fork.evict_of(session.owner) is not None
+    assert sessions.evict_of(session.owner) is session
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from mcpstreams_sansio.wire.jsonrpc import (
     Response,
     encode_message,
 )
+from mcpstreams_sansio.wire.refusals import Reason, read_refusal
 from tests.sansio.framing.chunking import every_way
 from tests.sansio.serving import IDENTITY, MARKED, STREAMS, Serving, initialize
 
@@ -306,16 +307,16 @@ def test_every_request_of_one_chunk_gets_a_stream_and_a_token_of_its_own() -> No
 
 @EVERY_FRAMING
 @pytest.mark.rule("Q11e")
-def test_who_guesses_tokens_is_dropped_and_nothing_more_of_it_counts(framing: Framing) -> None:
+def test_who_guesses_tokens_is_told_to_wait_and_loses_nothing_else(framing: Framing) -> None:
     one = Serving(Server(ServerConfig(identity=IDENTITY, streams=StreamsConfig(max_wrong_tokens=3))))
     seen = one.greet(STREAMS, framing=framing)
-    for n in range(3):
-        one.send(seen, Request(n, "stream/poll", {"streamId": "s", "resumeToken": f"guess {n}"}))
-    one.send(seen, Request(3, "stream/resume", {"streamId": "s", "resumeToken": "guess 3"}), Request(4, "tools/call"))
-    assert told(seen.messages) == [(n, INVALID_PARAMS) for n in range(3)]
-    assert seen.over == DropConnection(seen.connection_id, DropReason.GUESSING)
-    assert one.calls == []
-    one.assert_at_rest()
+    guesses = [Request(n, "stream/poll", {"streamId": "s", "resumeToken": f"guess {n}"}) for n in range(5)]
+    one.send(seen, *guesses, Request(5, "tools/call"))
+    errors = [message for message in seen.messages if isinstance(message, ErrorResponse)]
+    reasons = [refused.reason for refused in map(read_refusal, errors) if refused is not None]
+    assert reasons == [Reason.STREAM_NOT_FOUND] * 3 + [Reason.TOO_EARLY] * 2
+    assert [call.request.id for call in one.calls] == [5]
+    assert seen.over is None
 
 
 @EVERY_FRAMING

@@ -145,6 +145,7 @@ TIGHT = StreamsConfig(
     max_reply_bytes=2_000,
     max_wrong_tokens=3,
     max_suspects=1,
+    guess_memory=4,
     redelivery_window=2,
     key_ttl=20,
     tombstone_ttl=10,
