@@ -14,7 +14,7 @@ DURABLE = StreamsConfig(durable=True)
 @pytest.mark.rule("Q5h", "R9", "P13")
 @pytest.mark.parametrize("place", range(7))
 @pytest.mark.parametrize("max_write_bytes", [1, 10_000])
-def test_b1_wherever_a_client_comes_in_between_it_gets_each_event_once(place: int, max_write_bytes: int) -> None:
+def test_b1_x14_wherever_a_client_comes_in_between_it_gets_each_event_once(place: int, max_write_bytes: int) -> None:
     talk = Conversation(StreamsConfig(durable=True, max_write_bytes=max_write_bytes), prompt_disk=False)
     line = talk.connect()
     line.call()

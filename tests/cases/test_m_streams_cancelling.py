@@ -13,7 +13,7 @@ from tests.sansio.server.conversation import DRAFT, STOCK, Conversation, Way
 
 @pytest.mark.rule("Q9b", "H35")
 @pytest.mark.parametrize("peer", [STOCK, DRAFT])
-def test_m1_a_cancelled_call_ends_its_event_stream_and_frees_what_it_held(peer: Peer) -> None:
+def test_m1_j10_a_cancelled_call_ends_its_event_stream_and_frees_what_it_held(peer: Peer) -> None:
     talk = Conversation()
     exchange, other = talk.exchange(), talk.exchange()
     exchange.call(peer=peer)

@@ -40,14 +40,14 @@ def test_x6_the_replay_of_a_finished_stream_ends(cursor: int) -> None:
 
 @pytest.mark.rule("R10")
 def test_x8_a_noisy_stream_pays_before_a_hundred_quiet_ones() -> None:
-    talk = Conversation(StreamsConfig(max_total_bytes=64_000, keep_bytes=4_000))
+    talk = Conversation(StreamsConfig(max_total_bytes=400_000, keep_bytes=1))
     line = talk.connect()
     quiet = [f"quiet{number}" for number in range(100)]
     for number, stream in enumerate(quiet):
         line.call(number, stream)
-        talk.say(1, stream=stream)
+        talk.say(1, stream=stream, size=2_000)
     line.call(1_000, "noisy")
-    talk.say(*range(100), stream="noisy", size=1_000)
+    talk.say(*range(300), stream="noisy", size=1_000)
     logs = talk.machine._registry.streams
     assert all(logs[StreamId(stream)].log.first_available == 1 for stream in quiet)
     assert logs[StreamId("noisy")].log.first_available > 1

@@ -108,6 +108,10 @@ def test_c7_an_empty_id_takes_the_cursor_back() -> None:
     ]
 
 
+def test_c7_so_does_one_that_brings_no_message() -> None:
+    assert read(b"id: 5\ndata: " + MESSAGE + b"\n\nid\n\n") == ["message at 5 of 30", "position "]
+
+
 @pytest.mark.rule("H29")
 def test_half_an_event_is_nothing() -> None:
     body = events()
