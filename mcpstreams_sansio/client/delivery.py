@@ -196,7 +196,7 @@ def _receive_request(ledger: Ledger, event: MessageReceived, message: Request) -
         return
     tag = read_tag(message)
     call = _owner(ledger, event.connection_id, message, tag)
-    if call is None and tag is None:
+    if call is None and tag is None and ledger.link is not None:
         questions.receive_loose(ledger, message)
     elif call is None or _is_asked_elsewhere(ledger, call, message.id):
         ledger.effects.append(UnclaimedMessage(event.connection_id, message))

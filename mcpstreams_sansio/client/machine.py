@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Final, TypeAlias, final
 
 from mcpstreams_sansio.client.config import ClientConfig
@@ -238,7 +238,7 @@ class Client:
             case _:
                 self._take(self._receive(event), effects)
 
-    def _receive(self, event: ConnectionInput) -> Sequence[FrontOutput]:
+    def _receive(self, event: ConnectionInput) -> Iterable[FrontOutput]:
         front = self._front
         if isinstance(front, HTTPClient):
             assert isinstance(event, HTTPEvent), "an input is checked first"
@@ -246,8 +246,8 @@ class Client:
         assert isinstance(event, PeerEvent), "an input is checked first"
         return front.receive(event, self._now)
 
-    def _take(self, outputs: Sequence[FrontOutput], effects: list[ClientEffect]) -> None:
-        """Do what follows from what a front says, in order."""
+    def _take(self, outputs: Iterable[FrontOutput], effects: list[ClientEffect]) -> None:
+        """Do what follows from what a front says, in order, and all of it from one thing before the next."""
         for output in outputs:
             match output:
                 case LinkUp():

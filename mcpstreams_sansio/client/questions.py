@@ -60,7 +60,10 @@ def withdraw(ledger: Ledger, call: Call, ask_id: RequestId) -> None:
 
 
 def receive_loose(ledger: Ledger, request: Request) -> None:
-    """Hand over a question that belongs to no call. Its answer goes once: nothing says whether it is still wanted."""
+    """Hand over a question that belongs to no call. Its answer goes once: nothing says whether it is still wanted.
+
+    The link is up. One that comes after it is lost, on an exchange that goes on, could not be answered any more.
+    """
     if request.id in ledger.loose_asks or request.id in ledger.asks:
         return
     if len(ledger.loose_asks) >= ledger.config.max_asks:

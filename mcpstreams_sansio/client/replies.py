@@ -146,7 +146,7 @@ def _refused(ledger: Ledger, call: Call, refusal: Refusal | None) -> None:
         case Verdict.CURSOR:
             _drop_cursor(ledger, call)
         case Verdict.ATTACHED:
-            recovery.contact(ledger, call)
+            _attached(ledger, call)
         case Verdict.SUPERSEDED:
             _superseded(ledger, call)
         case _:
@@ -160,6 +160,14 @@ def _refused_for_good(ledger: Ledger, call: Call, reason: Reason) -> None:
         endings.give_up(ledger, call, Doubt.REFUSED)
     else:
         endings.refuse(ledger, call, reason)
+
+
+def _attached(ledger: Ledger, call: Call) -> None:
+    """The server delivers the call here already (rule Q6d). Said of a poll, which attaches nothing, it is no news."""
+    if call.state in DELIVERING:
+        recovery.contact(ledger, call)
+    else:
+        recovery.lose(ledger, call, fate=Fate.ANSWERED)
 
 
 def _skip_gap(ledger: Ledger, call: Call, refusal: Refusal) -> None:

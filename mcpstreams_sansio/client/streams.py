@@ -1,9 +1,11 @@
 """`ClientStreams`: the calls of a client as one machine; each survives every disconnection that it can.
 
-An input is checked, then due deadlines are processed, then the input is applied. The rooms beside this one do the work,
-all of them on one `Ledger`: `application` (what is wanted of calls), `recovery` (how a call gets to its server),
-`delivery` and `replies` (what comes back), `questions`, `cancelling`, `acknowledging`, `exchanges` (what becomes of
-paths) and `endings`.
+An input is checked, then due deadlines are processed, then the input is applied. Only the loss of the link comes before
+what is due, since nothing of that could be sent any more.
+
+The rooms beside this one do the work, all of them on one `Ledger`: `application` (what is wanted of calls), `recovery`
+(how a call gets to its server), `delivery` and `replies` (what comes back), `questions`, `cancelling`, `acknowledging`,
+`exchanges` (what becomes of paths) and `endings`.
 """
 
 from __future__ import annotations
@@ -109,6 +111,8 @@ class ClientStreams:
         self.check(event, now)
         ledger = self._ledger
         ledger.now = now
+        if isinstance(event, LinkDown):
+            exchanges.link_down(ledger, event)  # once more below, where it finds nothing to do
         while (timer := ledger.deadlines.pop_due(now)) is not None:
             _wake(ledger, timer)
         _APPLY[type(event)](ledger, event)  # type: ignore[arg-type]  # a test pairs each type with its function

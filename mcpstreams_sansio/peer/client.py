@@ -11,7 +11,7 @@ from __future__ import annotations
 import copy
 import enum
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Self, TypeAlias, assert_never, final
 
 import attrs
@@ -146,8 +146,12 @@ class ClientPeer:
         connection.until = now + self._config.close_timeout
         return []
 
-    def receive(self, event: PeerEvent, now: float) -> Sequence[PeerOutput]:
-        """Return what an event means; what is reported of a connection that is over means nothing (rule R13)."""
+    def receive(self, event: PeerEvent, now: float) -> Iterable[PeerOutput]:
+        """Return what an event means; what is reported of a connection that is over means nothing (rule R13).
+
+        Each part is to be dealt with before the next one is asked for: what a message leads to is sent on the
+        connection that brought it, even if the same event ends that connection (case O4).
+        """
         connection = self._connection
         if connection is None or event.connection_id != connection.connection_id:
             return []
@@ -249,17 +253,15 @@ class ClientPeer:
             connection.hello_id = self._request_id()
             connection.outbox.put(encode_message(initialize_request(connection.hello_id, self._hello)))
 
-    def _read(self, connection: _Connection, event: BytesReceived | EndOfFile, now: float) -> Sequence[PeerOutput]:
+    def _read(self, connection: _Connection, event: BytesReceived | EndOfFile, now: float) -> Iterator[PeerOutput]:
         if connection.heard_at < math.inf:
             connection.heard_at, connection.pings = now, 0
-        outputs: list[PeerOutput] = []
         for payload in self._payloads(connection, event):
+            yield from self._receive_payload(connection, payload)
             if self._connection is not connection:
-                break
-            outputs += self._receive_payload(connection, payload)
-        if isinstance(event, EndOfFile) and self._connection is connection:
-            outputs += self._drop(connection, DropReason.FINISHED, _parting(connection))
-        return outputs
+                return
+        if isinstance(event, EndOfFile):
+            yield from self._drop(connection, DropReason.FINISHED, _parting(connection))
 
     def _payloads(
         self, connection: _Connection, event: BytesReceived | EndOfFile

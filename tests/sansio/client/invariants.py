@@ -27,6 +27,7 @@ def check_invariants(streams: ClientStreams, now: float) -> None:
     assert set(ledger.requests.values()) == set(ledger.calls)
     assert {ledger.calls[call_id].errand for call_id in ledger.errands.values()} == set(ledger.errands)
     assert set(ledger.settling) == {c for c, call in ledger.calls.items() if call.state is CallState.SETTLING}
+    assert ledger.link is not None or not ledger.loose_asks, "what can not be answered is not asked"
     for path, exchange in ledger.exchanges.items():
         assert ledger.connection_ids.were_given(path)
         if exchange.role is Role.CALL and exchange.call_id in ledger.calls:

@@ -349,6 +349,19 @@ def test_a_late_wake_up_comes_before_the_input_that_woke() -> None:
     assert driven.call() == ["open c2"]
 
 
+@pytest.mark.rule("R11", "R26")
+def test_a_late_wake_up_sends_nothing_on_a_connection_that_has_stalled_meanwhile() -> None:
+    driven = up()
+    driven.call()
+    driven.hears(CREATE)
+    driven.slow = True
+    driven.notify()
+    driven.hears(tagged(progress(2), StreamId("s1"), 3))
+    driven.now += 100.0
+    assert driven.tell(DeadlineReached()) == ["drop c1: stalled", "disconnected"]
+    assert driven.wait(1.0) == ["open c2"]
+
+
 SERVER_BYTES = [
     encode_message(message) + b"\n"
     for message in (
@@ -373,6 +386,7 @@ def happenings(draw: st.DrawFn, http: bool) -> ClientInput:
     data = draw(
         st.one_of(
             st.sampled_from(SERVER_BYTES),
+            st.sampled_from(SERVER_BYTES).map(lambda line: line.rstrip(b"\n")),
             st.sampled_from(SERVER_BYTES).map(lambda line: b"id: e\ndata: " + line + b"\n"),
             st.binary(max_size=20),
         )

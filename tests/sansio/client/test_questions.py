@@ -342,6 +342,17 @@ def test_a_question_without_a_call_ends_with_its_connection() -> None:
     assert talk.answer(1, None) == []
 
 
+@pytest.mark.rule("R16")
+def test_a_question_without_a_call_on_an_exchange_of_a_session_that_is_over_is_nobodys() -> None:
+    talk = asked(http=True)
+    talk.link_down()
+    assert talk.says(Request("q2", ASK), path=1) == ["c1: stray sampling/createMessage q2"]
+    assert talk.answer("q2", None) == []
+    talk.link_up()
+    assert talk.says(Request("q2", ASK), path=1) == ["None: asked q2 @0"]
+    assert talk.answer("q2", None) == ["c2 <- result q2"]
+
+
 def test_a_question_without_a_call_may_be_withdrawn() -> None:
     talk = Conversation(server=DRAFT)
     talk.link_up()

@@ -271,6 +271,20 @@ def test_a_stream_that_is_attached_here_already_is_followed() -> None:
     assert talk.progresses(4) == ["1: progress 3 @4"]
 
 
+@pytest.mark.rule("Q6d", "P27")
+def test_a_poll_that_is_told_of_an_attachment_here_brings_no_news() -> None:
+    talk = Conversation(config=attrs.evolve(CONFIG, poll_first=True))
+    talk.link_up()
+    talk.call()
+    talk.creates()
+    talk.link_down()
+    talk.link_up()
+    assert talk.wait(1.0) == ["1: tries poll", "c2 <- poll s1"]
+    assert talk.rejects("1.1", Reason.ALREADY_ATTACHED) == []
+    assert talk.state() is CallState.WAITING
+    assert talk.wait(2.0) == ["1: tries poll", "c2 <- poll s1"]
+
+
 @pytest.mark.parametrize("data", [None, {"reason": "a word of next year's"}, {"reason": 7}, "text"])
 def test_a_refusal_without_a_reason_that_is_known_leaves_the_outcome_in_doubt(
     data: dict[str, str] | str | None,

@@ -8,7 +8,7 @@ import pytest
 from mcpstreams_sansio.client.link import LinkState
 from mcpstreams_sansio.connections import Framing, Write, Written
 from mcpstreams_sansio.ids import ConnectionId
-from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, JSONObject, Notification, Request, Response
+from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, JSONObject, Notification, Request, Response, encode_message
 from tests.sansio.client.conversation import CONFIG, INSTANCE, request_id
 from tests.sansio.client.driving import HELLO, Driven
 
@@ -154,6 +154,20 @@ def test_a_last_line_without_its_end_counts_and_then_the_connection_is_gone() ->
     driven.is_up()
     driven.receives(1, b'{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}')
     assert driven.ends(1) == ["told notifications/tools/list_changed", "drop c1: finished", "disconnected"]
+
+
+@pytest.mark.rule("R26")
+def test_what_a_last_line_leads_to_comes_before_the_end_of_its_connection() -> None:
+    driven = Driven()
+    driven.is_up()
+    driven.receives(1, b'{"jsonrpc":"2.0","id":1,"method":"ping"}')
+    assert driven.ends(1) == ["drop c1: finished", "disconnected"], "the answer to the ping goes with the connection"
+    driven.call()
+    assert driven.wait(1.0) == ["open c2"]
+    driven.connects(2)
+    driven.receives(2, encode_message(Response("instance-link.2", HELLO)))
+    assert driven.ends(2) == ["connected to server", "drop c2: finished", "disconnected"]
+    assert driven.wait(2.0) == ["open c3"], "the call goes on"
 
 
 def test_the_end_of_a_connection_that_keeps_boundaries_is_its_end() -> None:
