@@ -33,7 +33,7 @@ from mcpstreams_sansio.wire.jsonrpc import (
     decode_message,
     encode_message,
 )
-from mcpstreams_sansio.wire.meta import meta_of, parse_call_key, read_after, read_attempt
+from mcpstreams_sansio.wire.meta import meta_of, parse_call_key, read_after, read_answer_token, read_attempt
 from mcpstreams_sansio.wire.refusals import Reason, read_refusal
 from mcpstreams_sansio.wire.revisions import REVISIONS, RevisionRules
 from mcpstreams_sansio.wire.tags import read_tag
@@ -406,6 +406,7 @@ READERS: dict[str, Callable[[JSONObject | None], object]] = {
 RESULTS: dict[str, Callable[[JSONObject], object]] = {
     "capabilities": lambda result: handshake.read_server_hello(result).marker,
     "status": draft.read_poll_result,
+    "action": read_answer_token,
 }
 """The same for results, by a member that they have."""
 

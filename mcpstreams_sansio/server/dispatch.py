@@ -42,7 +42,14 @@ from mcpstreams_sansio.wire.jsonrpc import (
     is_request_id,
 )
 from mcpstreams_sansio.wire.marker import Ack, read_ack_notification
-from mcpstreams_sansio.wire.meta import parse_call_key, read_acks, read_after, read_attempt, without_own_meta
+from mcpstreams_sansio.wire.meta import (
+    parse_call_key,
+    read_acks,
+    read_after,
+    read_answer_token,
+    read_attempt,
+    without_own_meta,
+)
 from mcpstreams_sansio.wire.refusals import Reason, refusal
 from mcpstreams_sansio.wire.revisions import Revision
 from mcpstreams_sansio.wire.streams import read_ref
@@ -106,9 +113,7 @@ def route(message: Message, at: Circumstances) -> Sequence[Routed]:
             case Notification():
                 return [*_acks(at, read_acks(_ours(message.params, at))), *_notification(message, at)]
             case Response():
-                answer = attrs.evolve(message, result=without_own_meta(message.result, "result") or {})
-                acks = read_acks(_ours(message.result, at), "result")
-                return [*_acks(at, acks), AnswerReceived(at.connection_id, answer)]
+                return _answer(message, at)
             case ErrorResponse():
                 return [AnswerReceived(at.connection_id, message)]
             case never:
@@ -131,6 +136,15 @@ def _reply(at: Circumstances, error: ErrorResponse) -> Reply | Accept:
 
 def _acks(at: Circumstances, acks: Sequence[Ack]) -> list[AckReceived]:
     return [AckReceived(at.connection_id, ack.stream_id, ack.through, ack.resume_token) for ack in acks]
+
+
+def _answer(message: Response, at: Circumstances) -> Sequence[Routed]:
+    answer = attrs.evolve(message, result=without_own_meta(message.result, "result") or {})
+    if not at.peer.marker:
+        return [AnswerReceived(at.connection_id, answer)]
+    token, key = read_answer_token(message.result), parse_call_key(message.result, "result")
+    acks = _acks(at, read_acks(message.result, "result"))
+    return [*acks, AnswerReceived(at.connection_id, answer, token, key)]
 
 
 def _request(request: Request, at: Circumstances) -> Routed:

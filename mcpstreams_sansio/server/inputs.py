@@ -196,6 +196,9 @@ class AnswerReceived:
 
     connection_id: ConnectionId
     answer: Response | ErrorResponse = attrs.field(repr=False)
+    resume_token: Secret | None = None
+    key: Secret | None = None
+    """Either entitles where neither a principal does nor the connection that was asked."""
 
 
 @final

@@ -13,7 +13,7 @@ from typing import Self, TypeAlias, final
 import attrs
 
 from mcpstreams_sansio.deadlines import Deadlines
-from mcpstreams_sansio.ids import ConnectionId, Principal, RequestId, Secret, StreamId, same_digest
+from mcpstreams_sansio.ids import ConnectionId, Digest, Principal, RequestId, Secret, StreamId, same_digest
 from mcpstreams_sansio.server.config import StreamsConfig
 from mcpstreams_sansio.server.effects import StopCall, StopReason, StreamsEffect
 from mcpstreams_sansio.server.gate import Gate, GateState
@@ -131,14 +131,24 @@ class Registry:
         Unknown stream, wrong token and wrong principal give the same answer after the same comparisons (rules Q10,
         Q11a, Q11c, R25).
         """
-        digest = token.digest()
         stream = self.streams.get(stream_id)
+        opens = self.opens(stream, token)
+        return stream if opens and stream is not None and stream.principal == principal else None
+
+    def opens(self, stream: Stream | None, token: Secret) -> bool:
+        """Return whether a token is one of a stream's, in the same time whatever the answer is (rule Q11a)."""
+        digest = token.digest()
         tokens = [] if stream is None else stream.tokens
         opens = False
         for place in range(self.config.max_tokens):
             taken = place < len(tokens)
             opens |= same_digest(tokens[place] if taken else _NOBODY, digest) and taken
-        return stream if opens and stream is not None and stream.principal == principal else None
+        return opens
+
+    def names(self, stream: Stream | None, digest: Digest) -> bool:
+        """Return whether a key's digest is that of a stream's call, in the same time whatever the answer is (Q11a)."""
+        known = None if stream is None else stream.key_digest
+        return same_digest(known or _NOBODY, digest) and known is not None
 
     def add(self, stream: Stream) -> None:
         """Take a new stream into every count."""

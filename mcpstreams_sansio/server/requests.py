@@ -243,14 +243,18 @@ def receive_ack(registry: Registry, event: AckReceived) -> None:
 
 
 def receive_answer(registry: Registry, event: AnswerReceived) -> None:
-    """Hand the first answer to a question to the application; every other one is taken and ignored (Q4b, Q4c, R24)."""
+    """Hand the first answer to a question to the application; every other one is taken and ignored (Q4b, Q4c, R24).
+
+    Which one it was, nobody learns from what follows: it is the same, after the same comparisons.
+    """
     path = registry.connections.get(event.connection_id)
     if path is None:
         return
     ask_id = event.answer.id
     stream_id = registry.asks.get(ask_id) if isinstance(ask_id, str) else None
     stream = None if stream_id is None else registry.streams[stream_id]
-    if stream is not None and isinstance(ask_id, str) and _may_answer(stream, path):
+    entitled = _may_answer(registry, path, stream, event)
+    if stream is not None and isinstance(ask_id, str) and entitled:
         stream.step(StreamSignal.ANSWER)
         del stream.asks[ask_id]
         registry.drop_ask(ask_id)
@@ -266,10 +270,13 @@ def _at_home(stream: Stream, path: Connection) -> bool:
     return stream.scope == path.scope and stream.principal == path.principal
 
 
-def _may_answer(stream: Stream, path: Connection) -> bool:
-    if stream.principal is None:
-        return _at_home(stream, path)
-    return stream.principal == path.principal
+def _may_answer(registry: Registry, path: Connection, stream: Stream | None, event: AnswerReceived) -> bool:
+    """Return whether an answer counts: from its principal, or without one from who was asked or can prove it (R24)."""
+    shows_token = event.resume_token is not None and registry.opens(stream, event.resume_token)
+    shows_key = event.key is not None and registry.names(stream, key_digest(event.key, path.principal))
+    if stream is None or stream.principal != path.principal:
+        return False
+    return stream.principal is not None or stream.scope == path.scope or shows_token or shows_key
 
 
 def receive_cancel(registry: Registry, event: CancelReceived) -> None:

@@ -41,7 +41,11 @@ META_WINDOW: Final = "mcpstreams/window"
 """On `create`: how much may be unacknowledged (rule R6)."""
 
 META_KEY: Final = "mcpstreams/key"
-"""On a call, each re-send of it and its cancellation: the key that names the call (rule R21)."""
+"""On a call, each re-send of it, its cancellation and an answer to a question of it: the key that names the call (rules
+R21, R24)."""
+
+META_TOKEN: Final = "mcpstreams/resumeToken"
+"""On an answer to a question of the server: the token of the stream that asks (rule R24)."""
 
 META_ATTEMPT: Final = "mcpstreams/attempt"
 """On a call, each re-send and each resume: which attempt of which client this is (rule R14)."""

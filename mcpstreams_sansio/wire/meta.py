@@ -23,6 +23,7 @@ from mcpstreams_sansio.wire.marker import (
     META_ATTEMPT,
     META_KEY,
     META_STREAM_ID,
+    META_TOKEN,
     META_WINDOW,
     OWN_PREFIX,
     Ack,
@@ -79,14 +80,16 @@ def own_meta(
     attempt: Attempt | None = None,
     after: int | None = None,
     acks: tuple[Ack, ...] = (),
+    resume_token: Secret | None = None,
 ) -> JSONObject | None:
     """Return what a client adds to the `_meta` of a message, `None` where that is nothing.
 
     Args:
-        key: Names the call (rule R21).
+        key: Names the call (rules R21, R24).
         attempt: Which attempt of this client it is (rule R14).
         after: The last position that the client has, 0 for none (rule Q5b).
         acks: What the client has of any streams (rule R6).
+        resume_token: Entitles to answer a question, on whatever connection that is done (rule R24).
     """
     entries: dict[str, JSONValue] = {}
     if key is not None:
@@ -97,23 +100,48 @@ def own_meta(
         entries[META_AFTER] = after
     if acks:
         entries[META_ACK] = [unstructure(ack) for ack in acks]
+    if resume_token is not None:
+        entries[META_TOKEN] = resume_token.reveal()
     return entries or None
 
 
-def parse_call_key(params: JSONObject | None) -> Secret | None:
-    """Return the key of a call or of its cancellation, `None` for an unkeyed one.
+def parse_call_key(holder: JSONObject | None, what: str = "params") -> Secret | None:
+    """Return the key of a call, of its cancellation or of an answer to a question of it; `None` where there is none.
+
+    Args:
+        holder: Params, or the result that is an answer.
+        what: How an error calls it.
 
     Raises:
         RemoteProtocolError: -32602; it is not 22 to 128 of `[A-Za-z0-9_-]`.
 
-    Spec: rule R21.5.
+    Spec: rules R21.5, R24.
     """
-    meta = meta_of(params)
+    meta = meta_of(holder, what)
     if META_KEY not in meta:
         return None
     value = meta[META_KEY]
     if not isinstance(value, str) or not _KEY.fullmatch(value):
-        raise _unfit(META_KEY, "not a key of 22 to 128 letters, digits, '-' and '_'")
+        raise _unfit(META_KEY, "not a key of 22 to 128 letters, digits, '-' and '_'", what)
+    return Secret(value)
+
+
+def read_answer_token(result: JSONObject) -> Secret | None:
+    """Return the token with which a client answers a question, `None` where it shows none.
+
+    Raises:
+        RemoteProtocolError: -32602; it is no token.
+
+    Wire: `{"_meta": {"mcpstreams/resumeToken": "t"}}` in the result. An error has no place for it.
+
+    Spec: rule R24.
+    """
+    meta = meta_of(result, "result")
+    if META_TOKEN not in meta:
+        return None
+    value = meta[META_TOKEN]
+    if not isinstance(value, str) or not value:
+        raise _unfit(META_TOKEN, "not a non-empty string", "result")
     return Secret(value)
 
 
@@ -218,5 +246,5 @@ def check_application_meta(holder: JSONObject | None) -> None:
         )
 
 
-def _unfit(key: str, fault: str) -> RemoteProtocolError:
-    return RemoteProtocolError(f"params.{META}.{key}: {fault}", error_code=INVALID_PARAMS)
+def _unfit(key: str, fault: str, what: str = "params") -> RemoteProtocolError:
+    return RemoteProtocolError(f"{what}.{META}.{key}: {fault}", error_code=INVALID_PARAMS)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from mcpstreams_sansio.connections import Framing
+from mcpstreams_sansio.ids import Secret
 from mcpstreams_sansio.server.config import StreamsConfig
+from mcpstreams_sansio.server.effects import BodyKind
 from mcpstreams_sansio.server.table import StreamState
 from tests.sansio.server.conversation import KEY, MARKER, Client, Conversation, token_of
 from tests.sansio.server.words import gist
@@ -221,6 +223,45 @@ def test_r24_without_a_principal_an_answer_counts_only_from_where_it_was_asked()
     assert talk.application() == []
     other.answer("q1")
     assert talk.application() == ["answered q1"]
+
+
+@pytest.mark.rule("R24", "R25")
+@pytest.mark.parametrize(
+    ("token", "key", "counts"),
+    [
+        (token_of("s1"), None, True),
+        (None, KEY, True),
+        (Secret("guessed"), KEY, True),
+        (token_of("s1"), "9" * 22, True),
+        (token_of("s2"), None, False),
+        (None, "9" * 22, False),
+        (token_of("s2"), "9" * 22, False),
+        (None, None, False),
+    ],
+)
+def test_r24_or_from_whoever_shows_the_token_or_the_key(token: Secret | None, key: str | None, counts: bool) -> None:
+    talk = Conversation()
+    line, exchange, unknown = talk.connect(), talk.exchange(), talk.exchange()
+    line.call(7, "s1", peer=MARKER, key=KEY)
+    line.call(8, "s2", peer=MARKER)
+    talk.ask("q1", "s1")
+    line.lose()
+    talk.application()
+    exchange.answer("q1", token=token, key=key)
+    unknown.answer("another id", token=token, key=key)
+    assert talk.application() == (["answered q1"] if counts else [])
+    assert [(client.body, client.chunks) for client in (exchange, unknown)] == [(BodyKind.EMPTY, [])] * 2
+
+
+@pytest.mark.rule("R24", "R25", "Q11c")
+@pytest.mark.parametrize(("owner", "who"), [("ann", "bob"), ("ann", None), (None, "ann")])
+def test_r24_but_nobody_answers_for_another_principal(owner: str | None, who: str | None) -> None:
+    talk = Conversation()
+    line, other = talk.connect(principal=owner), talk.connect(principal=who)
+    line.call(peer=MARKER, key=KEY)
+    talk.ask("q1")
+    other.answer("q1", token=token_of("s1"), key=KEY)
+    assert talk.application() == ["start s1"]
 
 
 @pytest.mark.rule("R24")

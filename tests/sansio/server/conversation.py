@@ -295,8 +295,9 @@ class Client:
     def ack(self, through: int, stream: str = "s1", token: Secret | None = None) -> None:
         self.talk.submit(AckReceived(self.connection_id, StreamId(stream), through, token))
 
-    def answer(self, ask_id: RequestId = "q1") -> None:
-        self.talk.submit(AnswerReceived(self.connection_id, Response(ask_id, {"text": "yes"})))
+    def answer(self, ask_id: RequestId = "q1", *, token: Secret | None = None, key: str | None = None) -> None:
+        shown = None if key is None else Secret(key)
+        self.talk.submit(AnswerReceived(self.connection_id, Response(ask_id, {"text": "yes"}), token, shown))
 
     def cancel(self, request_id: RequestId = 11, stream: str = "s1", token: Secret | None = None) -> None:
         """Send `mcpstreams/cancel`."""

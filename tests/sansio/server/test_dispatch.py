@@ -202,7 +202,8 @@ def test_the_application_sees_no_key_of_ours(peer: Peer) -> None:
     told = route(Notification("notifications/x", with_meta({"a": 1}, meta)), at(peer))
     assert NotificationReceived(HERE, "notifications/x", {"a": 1, "_meta": theirs}) in told
     answered = route(Response("ask", with_meta({"a": 1}, meta)), at(peer))[-1]
-    assert answered == AnswerReceived(HERE, Response("ask", {"a": 1, "_meta": theirs}))
+    assert isinstance(answered, AnswerReceived)
+    assert answered.answer == Response("ask", {"a": 1, "_meta": theirs})
 
 
 @pytest.mark.rule("R4")
@@ -401,6 +402,31 @@ def test_every_other_notification_is_for_the_application(framing: Framing, metho
 )
 def test_an_answer_is_handed_on_under_its_id(framing: Framing, answer: Response | ErrorResponse) -> None:
     assert route(answer, at(framing=framing)) == [AnswerReceived(HERE, answer)]
+
+
+@EVERYWHERE
+@pytest.mark.rule("R24", "R4")
+def test_an_answer_may_show_the_token_and_the_key_which_the_application_does_not_see(framing: Framing) -> None:
+    ours: JSONObject = {"mcpstreams/resumeToken": "tok", "mcpstreams/key": KEY, "mcpstreams/ack": []}
+    answer = Response("ask", {"a": 1, "_meta": {"own": 2, **ours}})
+    seen = Response("ask", {"a": 1, "_meta": {"own": 2}})
+    assert route(answer, at(MARKED, framing)) == [AnswerReceived(HERE, seen, Secret("tok"), Secret(KEY))]
+    assert route(answer, at(DRAFT, framing)) == [AnswerReceived(HERE, seen)]
+
+
+@pytest.mark.rule("R24", "Q11b")
+@pytest.mark.parametrize(
+    ("entry", "value", "fault"),
+    [
+        ("mcpstreams/resumeToken", "", "not a non-empty string"),
+        ("mcpstreams/resumeToken", 5, "not a non-empty string"),
+        ("mcpstreams/key", "short", "not a key of 22 to 128 letters, digits, '-' and '_'"),
+    ],
+)
+def test_what_an_answer_shows_is_read_strictly(entry: str, value: JSONValue, fault: str) -> None:
+    answer = Response("ask", {"_meta": {entry: value}})
+    [reply] = route(answer, at(MARKED, Framing.HTTP))
+    assert reply == Reply(HERE, ErrorResponse(None, INVALID_PARAMS, f"result._meta.{entry}: {fault}"))
 
 
 # -------------------------------------------------------------------------------------------------- what was negotiated

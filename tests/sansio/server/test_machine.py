@@ -22,8 +22,8 @@ from mcpstreams_sansio.http.config import HTTPConfig
 from mcpstreams_sansio.http.messages import HTTPRequest, RequestReceived
 from mcpstreams_sansio.ids import ConnectionId, Entropy
 from mcpstreams_sansio.server.config import StreamsConfig
-from mcpstreams_sansio.server.effects import Refused, StopCall, StopReason, StreamGone
-from mcpstreams_sansio.server.inputs import Drain, LogFailed, LogWritten, Respond, SendMessage
+from mcpstreams_sansio.server.effects import AskAnswered, Refused, StopCall, StopReason, StreamGone
+from mcpstreams_sansio.server.inputs import AskPeer, Drain, LogFailed, LogWritten, Respond, SendMessage
 from mcpstreams_sansio.server.machine import PeerConnected, Server, ServerConfig, ServerInput
 from mcpstreams_sansio.wire.jsonrpc import JSONObject, Notification, Request, Response
 from mcpstreams_sansio.wire.refusals import Reason
@@ -73,6 +73,21 @@ def test_a_stream_that_began_over_http_is_resumed_on_a_line() -> None:
         Notification("notifications/stream/end", {"streamId": stream["streamId"]}),
         Response(2, {}),
     ]
+
+
+@pytest.mark.rule("R24", "R25")
+@pytest.mark.parametrize("shown", ["mcpstreams/resumeToken", "mcpstreams/key", "mcpstreams/other"])
+def test_an_answer_proves_on_another_connection_that_it_comes_from_who_was_asked(shown: str) -> None:
+    one = Serving()
+    line, other = one.greet(MARKED), one.greet(MARKED, framing=Framing.MESSAGES)
+    key = "a-key-that-nobody-guesses"
+    one.send(line, Request(1, "tools/call", {"name": "work", "_meta": {"mcpstreams/key": key}}))
+    one.submit(AskPeer(one.call.stream_id, "q1", "ping"))
+    proof = {shown: key if shown == "mcpstreams/key" else line.created["resumeToken"]}
+    one.send(other, Response("q1", {"text": "yes", "_meta": proof}))
+    answered = AskAnswered(one.call.stream_id, "q1", Response("q1", {"text": "yes"}))
+    assert one.heard(AskAnswered) == ([] if shown == "mcpstreams/other" else [answered])
+    assert other.messages == []
 
 
 def test_a_machine_tells_what_it_was_made_with() -> None:

@@ -20,6 +20,7 @@ from mcpstreams_sansio.wire.meta import (
     parse_call_key,
     read_acks,
     read_after,
+    read_answer_token,
     read_attempt,
     read_window,
     with_meta,
@@ -78,12 +79,25 @@ def test_what_a_client_adds_the_server_reads_and_the_application_never_sees(
 @pytest.mark.rule("R4", "R21")
 def test_our_keys_have_these_names() -> None:
     acknowledged = Ack(StreamId("s"), 3)
-    assert own_meta(key=Secret(KEY), attempt=Attempt("i", 2), after=0, acks=(acknowledged,)) == {
+    token = Secret("tok")
+    assert own_meta(key=Secret(KEY), attempt=Attempt("i", 2), after=0, acks=(acknowledged,), resume_token=token) == {
         "mcpstreams/key": KEY,
         "mcpstreams/attempt": "i.2",
         "mcpstreams/after": 0,
         "mcpstreams/ack": [{"streamId": "s", "through": 3}],
+        "mcpstreams/resumeToken": "tok",
     }
+
+
+@pytest.mark.rule("R24", "R4")
+@given(result=application_params, token=st.none() | SECRETS.filter(lambda secret: secret.reveal() != ""), key=keys)
+def test_what_a_client_adds_to_an_answer_the_server_reads(
+    result: JSONObject | None, token: Secret | None, key: Secret
+) -> None:
+    sent = with_meta(result, own_meta(key=key, resume_token=token)) or {}
+    assert read_answer_token(sent) == token
+    assert parse_call_key(sent, "result") == key
+    assert without_own_meta(sent, "result") == result
 
 
 def test_nothing_to_add_changes_nothing() -> None:
