@@ -8,12 +8,14 @@ from pathlib import Path
 # The packages that are described, and `docs._ext`, are those of this checkout, whatever is installed.
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from docs._ext.names import full_names_of_aliases  # the line above is what makes it importable
+# The line above is what makes these importable.
+from docs._ext.names import full_names_of_aliases
+from mcpstreams_sansio.version import VERSION
 
 project = "mcpstreams"
 author = "mcpstreams contributors"
 copyright = "2026, mcpstreams contributors"
-release = "0.1.0"
+release = VERSION
 
 extensions = [
     "sphinx.ext.autodoc",

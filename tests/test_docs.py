@@ -17,8 +17,9 @@ from pathlib import Path
 import attrs
 import pytest
 
+import mcpstreams_sansio
 from docs._ext import pictures, rest, tables
-from docs._ext.found import AnyTable, find, find_config, find_enumeration, find_table, member_texts, texts
+from docs._ext.found import AnyTable, Number, find, find_config, find_enumeration, find_table, member_texts, texts
 from docs._ext.rules import cases, rules, surroundings
 from mcpstreams_sansio.http.checks import CHECKS
 from mcpstreams_sansio.tables import Forbidden, Transition
@@ -214,15 +215,35 @@ def test_every_limit_is_shown_with_its_default(name: str) -> None:
     assert all(all(row) for row in shown_rows)
 
 
-def test_every_configuration_of_the_core_is_shown() -> None:
+def test_every_configuration_is_shown() -> None:
     configs = {
         f"{module_name(path)}.{node}"
-        for path in python_files(CORE)
-        if path.name == "config.py"
-        for node in re.findall(r"^class (\w+Config)\b", path.read_text("utf-8"), re.MULTILINE)
+        for package in (CORE, BINDINGS)
+        for path in python_files(package)
+        for node in re.findall(r"^class (\w+(?:Config|Limits))\b", path.read_text("utf-8"), re.MULTILINE)
     }
-    assert configs
-    assert configs <= set(arguments("limits"))
+    assert configs == set(arguments("limits"))
+
+
+def test_every_number_with_a_public_name_is_shown_with_its_value_and_its_meaning() -> None:
+    assert set(arguments("constants")) == {CORE.name, BINDINGS.name}
+    shown_rows = [row for package in arguments("constants") for row in rows(tables.constants(package))[1:]]
+    assert all(all(row) for row in shown_rows)
+    shown_names = {role[role.index("<") + 1 : role.index(">")] for role, _, _ in shown_rows}
+    assigned_names = {
+        f"{module_name(path)}.{name}"
+        for package in (CORE, BINDINGS)
+        for path in python_files(package)
+        if not {"testing", "cli"} & set(path.parts)
+        for name in re.findall(r"^([A-Z][A-Z0-9_]+)(?:: Final)? = \d", path.read_text("utf-8"), re.MULTILINE)
+    }
+    assert assigned_names == shown_names
+
+
+def test_a_number_without_a_meaning_can_not_be_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tables, "numbers_of", lambda _: iter([Number("a.b", "MAX", 1, "")]))
+    with pytest.raises(LookupError, match="MAX"):
+        tables.constants("a")
 
 
 @attrs.frozen
@@ -273,6 +294,21 @@ def test_every_member_of_an_enumeration_is_shown(name: str) -> None:
     assert [member for member in members if f"``{member.name}``\n   " not in page] == []
 
 
+def test_every_member_of_an_enumeration_that_is_exported_says_what_it_means() -> None:
+    exported = [getattr(mcpstreams_sansio, name) for name in mcpstreams_sansio.__all__]
+    lists = [each for each in exported if isinstance(each, type) and issubclass(each, enum.Enum)]
+    assert lists
+    assert [f"{each.__name__}.{name}" for each in lists for name, text in member_texts(each).items() if not text] == []
+
+
+def test_a_member_without_a_meaning_can_not_be_shown() -> None:
+    class Bare(enum.Enum):
+        MEMBER = 1
+
+    with pytest.raises(LookupError, match="MEMBER"):
+        tables.members(Bare)
+
+
 def test_every_rule_is_shown_once() -> None:
     shown_rules = [row[0] for letter in arguments("rules") for row in rows(rules(letter))[1:]]
     assert sorted(shown_rules) == sorted(RULES)
@@ -291,6 +327,11 @@ def test_the_tests_of_a_case_are_those_with_its_name() -> None:
     tests_of = {row[0]: row[2] for row in rows(cases())}
     assert "``cases/test_g_reconnects.py``" in tests_of["G6"]
     assert "test_delivery_rules.py" not in tests_of["R1"]
+
+
+def test_a_package_that_is_none_is_refused() -> None:
+    with pytest.raises(LookupError, match="no_such_package"):
+        tables.constants("no_such_package")
 
 
 @pytest.mark.parametrize("name", ["nothing", "no.such.module", "mcpstreams_sansio.errors.NOTHING"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import itertools
+import tomllib
 import types
 import typing
 from collections.abc import Iterator
@@ -15,7 +16,8 @@ import pytest
 
 import mcpstreams_sansio
 from mcpstreams_sansio import ClientEffect, ClientInput, LogRecord, ServerEffect, ServerInput
-from tests.sources import CORE, module_name, parse, python_files
+from mcpstreams_sansio.version import VERSION
+from tests.sources import CORE, ROOT, module_name, parse, python_files
 
 EXPORTS = list(mcpstreams_sansio.__all__)
 
@@ -78,6 +80,10 @@ def test_an_export_is_there_and_documented(name: str) -> None:
 @pytest.mark.parametrize("union", [ServerInput, ServerEffect, ClientInput, ClientEffect, LogRecord])
 def test_all_that_a_machine_is_told_or_wants_is_exported(union: object) -> None:
     assert {member.__name__ for member in members(union)} <= set(EXPORTS)
+
+
+def test_the_version_is_that_of_the_distribution() -> None:
+    assert tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"] == VERSION
 
 
 VALUES = {"inputs", "effects", "records", "connections", "machine", "dispatch", "jsonrpc", "gate"}

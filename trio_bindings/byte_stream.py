@@ -202,7 +202,20 @@ def connect_tcp(
     on_request: RequestHandler = refuse_every_request,
     on_notification: ServerNotificationHandler | None = None,
 ) -> AbstractAsyncContextManager[ClientSession]:
-    """Talk to an MCP server over TCP, one message a line; everything else is as with `connect_stream`."""
+    """Talk to an MCP server over TCP, one message a line, for as long as the block runs; see also `connect_stream`.
+
+    Args:
+        host: Name or address of the server; looked up again for each reconnection.
+        port: Where it listens.
+        client_info: `name` and `version` of the application.
+        capabilities: What the application can do: `{"sampling": {}}` and the like.
+        config: Limits and times.
+        on_request: Answers what the server asks.
+        on_notification: Hears what the server announces.
+
+    Raises:
+        LocalProtocolError: `capabilities` are malformed.
+    """
     return connect_stream(
         functools.partial(_open_tcp, host, port),
         client_info=client_info,

@@ -30,7 +30,7 @@ from trio_bindings.outcomes import result_of
 @final
 @attrs.frozen
 class Gap:
-    """Messages of the call are lost for good; the next item comes from after them (rule R10)."""
+    """So many messages of the call, `lost`, are gone for good; the next item comes from after them (rule R10)."""
 
     lost: int
     """How many."""

@@ -38,6 +38,7 @@ from mcpstreams_sansio.connections import Framing
 from mcpstreams_sansio.errors import LocalProtocolError
 from mcpstreams_sansio.http.exchange import Endpoint
 from mcpstreams_sansio.ids import CallId, RequestId
+from mcpstreams_sansio.version import VERSION
 from mcpstreams_sansio.wire.handshake import ServerHello
 from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, JSONObject, Response
 from trio_bindings.app import internal_error, outcome_within
@@ -53,7 +54,7 @@ MAX_NOTIFICATION_TASKS: Final = 100
 CLOSE_SECONDS: Final = 1.0
 """How long leaving the session may take, cancelled or not: cancelled calls are told, the server is left in order."""
 
-CLIENT_INFO: Final[JSONObject] = {"name": "mcpstreams", "version": "0"}
+CLIENT_INFO: Final[JSONObject] = {"name": "mcpstreams", "version": VERSION}
 """What a client says of itself unless it is told otherwise."""
 
 _logger = logging.getLogger("trio_bindings")
@@ -62,7 +63,7 @@ _logger = logging.getLogger("trio_bindings")
 @final
 @attrs.frozen(eq=False)
 class ServerRequest:
-    """Something that the server asks of this client."""
+    """Something that the server asks of this client: `method` with `params`, inside `call` or, if None, outside any."""
 
     method: str
     """What it wants."""

@@ -7,8 +7,9 @@ import enum
 import importlib
 import inspect
 import itertools
+import pkgutil
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
 import attrs
@@ -69,12 +70,59 @@ def find_config(name: str) -> type[attrs.AttrsInstance]:
     return found
 
 
+@attrs.frozen
+class Number:
+    """A number that a module gives a name."""
+
+    module: str
+    name: str
+    value: float
+    text: str
+    """What stands under it; empty where nothing does."""
+
+
+LEFT_OUT = {"testing", "cli"}
+"""Tools beside the packages proper: their numbers limit nothing that a server or a client does."""
+
+
+def numbers_of(package: str) -> Iterator[Number]:
+    """Yield every positive number that a module of a package gives a public name in capitals.
+
+    Codes of errors are negative, and no limits.
+
+    Raises:
+        LookupError: There is no such package.
+    """
+    try:
+        root = importlib.import_module(package)
+    except ImportError as error:
+        raise LookupError(f"there is no {package}") from error
+    for found in pkgutil.walk_packages(root.__path__, f"{package}."):
+        if LEFT_OUT.isdisjoint(found.name.split(".")):
+            yield from _numbers_in(found.name)
+
+
+def _numbers_in(name: str) -> Iterator[Number]:
+    module = importlib.import_module(name)
+    definitions = ast.parse(inspect.getsource(module)).body
+    meaning = texts_in(definitions)
+    for constant in itertools.chain.from_iterable(map(assigned, definitions)):
+        value = getattr(module, constant)
+        if constant.isupper() and constant[0] != "_" and isinstance(value, int | float) and value > 0:
+            yield Number(name, constant, value, meaning.get(constant, ""))
+
+
 def texts(cls: type) -> dict[str, str]:
     """Return the string literal under each field of a class, or under each member of an enumeration, as one line."""
     (definition,) = ast.parse(textwrap.dedent(inspect.getsource(cls))).body
     assert isinstance(definition, ast.ClassDef)
+    return texts_in(definition.body)
+
+
+def texts_in(body: list[ast.stmt]) -> dict[str, str]:
+    """Return the string literal under each name that is given a value, as one line."""
     found = {}
-    for node, below in itertools.pairwise(definition.body):
+    for node, below in itertools.pairwise(body):
         if isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant) and isinstance(below.value.value, str):
             found.update(dict.fromkeys(assigned(node), " ".join(below.value.value.split())))
     return found

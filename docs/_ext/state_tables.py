@@ -2,7 +2,7 @@
 
 * `state-table`, `state-graph`, `state-ladder`: a state table as text and as pictures
 * `check-order`, `refusals`, `revisions`: the tables of these
-* `members`: an enumeration; `limits`: a configuration
+* `members`: an enumeration; `limits`: a configuration; `constants`: the numbers that a package gives a name
 * `rules`, `surroundings`, `cases`: what is cited, with its tests
 """
 
@@ -28,6 +28,7 @@ PLAIN: Final[dict[str, Callable[[], list[str]]]] = {
 """Directives without an argument, and what each of them is replaced by."""
 
 NAMED: Final[dict[str, Callable[[str], list[str]]]] = {
+    "constants": tables.constants,
     "limits": lambda name: tables.limits(find_config(name)),
     "members": lambda name: tables.members(find_enumeration(name)),
     "rules": rules,

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import attrs
 
 from docs._ext import rest
-from docs._ext.found import AnyTable, first_line, member_texts, texts
+from docs._ext.found import AnyTable, first_line, member_texts, numbers_of, texts
 from mcpstreams_sansio.client.policy import VERDICTS
 from mcpstreams_sansio.http.checks import CHECKS, Check
 from mcpstreams_sansio.http.server import STATUS_OF_REASON
@@ -120,9 +120,15 @@ def refusals() -> list[str]:
 
 
 def members(enumeration: type[enum.Enum]) -> list[str]:
-    """Return the members of an enumeration and what they mean."""
+    """Return the members of an enumeration and what they mean.
+
+    Raises:
+        LookupError: A member has no text under it.
+    """
     meaning = member_texts(enumeration)
-    return rest.definitions((member.name, meaning[member.name] or f"“{member.value}”") for member in enumeration)
+    if silent := [name for name, text in meaning.items() if not text]:
+        raise LookupError(f"{enumeration.__name__} does not say what {', '.join(silent)} means")
+    return rest.definitions(meaning.items())
 
 
 # ---------------------------------------------------------------------------------------------------------- revisions
@@ -155,6 +161,22 @@ def limits(config: type[attrs.AttrsInstance]) -> list[str]:
     return rest.table(["Field", "Default", "Meaning"], rows)
 
 
+def constants(package: str) -> list[str]:
+    """Return every number that a package gives a public name in capitals, with its value and its meaning.
+
+    Raises:
+        LookupError: One has no text under it.
+    """
+    rows = []
+    for constant in numbers_of(package):
+        short = f"{constant.module.removeprefix(f'{package}.')}.{constant.name}"
+        if not constant.text:
+            raise LookupError(f"{short} does not say what it means")
+        role = f":py:data:`{short} <{constant.module}.{constant.name}>`"
+        rows.append([role, amount(constant.name, constant.value), constant.text])
+    return rest.table(["Name", "Value", "Meaning"], rows)
+
+
 def default_of(field: attrs.Attribute[object]) -> str:
     """Return a field's default, sizes in their usual units."""
     default = field.default
@@ -162,14 +184,15 @@ def default_of(field: attrs.Attribute[object]) -> str:
         return "required"
     if callable(factory := getattr(default, "factory", None)):
         return shown(factory())
-    if (
-        isinstance(default, int)
-        and default
-        and default % 1_024 == 0
-        and ("bytes" in field.name or "size" in field.name)
-    ):
-        return f"{default // 2**20} MiB" if default % 2**20 == 0 else f"{default // 2**10} KiB"
-    return shown(default)
+    return amount(field.name, default)
+
+
+def amount(name: str, value: object) -> str:
+    """Return a value, a size in its usual unit."""
+    is_size = "bytes" in name.lower() or "size" in name.lower()
+    if is_size and isinstance(value, int) and value and value % 1_024 == 0:
+        return f"{value // 2**20} MiB" if value % 2**20 == 0 else f"{value // 2**10} KiB"
+    return shown(value)
 
 
 def shown(value: object) -> str:

@@ -167,7 +167,9 @@ class NotRun(enum.Enum):
     TOO_MANY_CALLS = "too many calls"
     """`max_calls` of this client are open."""
     CLIENT_FAILED = "client failed"
+    """This client can not talk to its server, and the call had not gone out; the driver was told why."""
     CLIENT_CLOSED = "client closed"
+    """This client was closed before the call went out."""
 
 
 @final
@@ -213,10 +215,15 @@ class Recovery(enum.Enum):
     """What the client did to get a call back."""
 
     RESUME = "resume"
+    """It asked for the stream by its token, on a new connection (rule P15)."""
     RESEND = "resend"
+    """It sent the call again under its key (rule R21)."""
     CURSOR = "cursor"
+    """It came back with nothing but an event id: GET with `Last-Event-ID` (rule H24)."""
     POLL = "poll"
+    """It asked how the stream stands (rule P27)."""
     CANCEL = "cancel"
+    """It told the server that nobody wants the call any more (rule R22)."""
 
 
 @final

@@ -15,6 +15,10 @@ from mcpstreams_sansio.wire.streams import CreateShape
 class StreamsConfig:
     """Limits and times of `ServerStreams`. Seconds are floats; sizes are bytes.
 
+    What a server decides first: for how long a client may stay away (`max_interval`) and a call can be sent again
+    (`key_ttl`); how much one stream may hold (`window`, `max_stream_bytes`) and all together (`max_total_bytes`,
+    `max_streams`); and whether records go to a log (`durable`).
+
     Raises:
         ValueError: A field is outside its range; the text names the field.
     """

@@ -20,7 +20,9 @@ class BodyKind(enum.Enum):
     """What an HTTP response turns out to be (rule R18)."""
 
     JSON = "json"
+    """One message."""
     EVENTS = "events"
+    """An event stream."""
     EMPTY = "empty"
     """Accepted, nothing to say: 202 (rule H9)."""
 
@@ -64,11 +66,17 @@ class StopReason(enum.Enum):
     """Why the application's work on a call is no longer wanted."""
 
     CANCELLED = "cancelled"
+    """The client cancelled the call (rules Q9b, R22)."""
     ABANDONED = "abandoned"
+    """The client stayed away for longer than it may (rules P32, Q7d)."""
     CONNECTION_LOST = "connection lost"
+    """The connection is gone, and nothing brings this call back."""
     SESSION_ENDED = "session ended"
+    """The HTTP session is over, and with it the only way back (rule R16)."""
     LOG_FULL = "log full"
+    """What the stream may not drop has outgrown `max_stream_bytes` (rule R10)."""
     LOG_FAILED = "log failed"
+    """The durable log takes nothing more, so nothing more can be told (rule R9)."""
 
 
 @final
@@ -97,9 +105,11 @@ class AskFailure(enum.Enum):
     UNSUPPORTED = "unsupported"
     """The client lacks the capability (rule R24)."""
     TIMED_OUT = "timed out"
+    """No answer came within `ask_timeout` (rule R24)."""
     TOO_MANY = "too many"
     """`max_asks` questions of this stream are open."""
     STREAM_GONE = "stream gone"
+    """The call is over, or no longer wanted: nobody waits for an answer."""
 
 
 @final

@@ -8,6 +8,7 @@ import attrs
 
 from mcpstreams_sansio.server.config import StreamsConfig
 from mcpstreams_sansio.server.inputs import Peer
+from mcpstreams_sansio.version import VERSION
 from mcpstreams_sansio.wire.handshake import (
     ServerHello,
     initialize_response,
@@ -31,7 +32,7 @@ class ServerIdentity:
 
     instance: str
     """Names this server's memory: another one after every start, the same one for a shared durable log (R21.7)."""
-    server_info: JSONObject = attrs.field(factory=lambda: {"name": "mcpstreams", "version": "0"})
+    server_info: JSONObject = attrs.field(factory=lambda: {"name": "mcpstreams", "version": VERSION})
     """`name` and `version`, and what else `serverInfo` may hold."""
     capabilities: JSONObject = attrs.field(factory=dict)
     """What the application offers: `{"tools": {}}` and the like, without streams or the marker."""

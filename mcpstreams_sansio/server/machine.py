@@ -117,9 +117,13 @@ class ServerConfig:
     """Everything that can be chosen about a server."""
 
     identity: ServerIdentity
+    """What it says of itself, its instance above all."""
     streams: StreamsConfig = StreamsConfig()
+    """Limits and times of its streams."""
     http: HTTPConfig = HTTPConfig()
+    """Choices and limits of HTTP."""
     policies: StreamPolicies = StreamPolicies()
+    """How each method, or each tool, is served."""
     max_line_size: int = attrs.field(default=MAX_LINE_SIZE, validator=attrs.validators.ge(1))
     """Bytes of one line of a peer; a longer one is answered with an error and passed over."""
     handshake_timeout: float = attrs.field(default=30.0, validator=attrs.validators.gt(0))

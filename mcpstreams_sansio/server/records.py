@@ -17,12 +17,17 @@ class EntryKind(enum.Enum):
     """What an entry of a log is; only a notification may ever be evicted unconfirmed (rule R10)."""
 
     CREATE = "create"
+    """What announces the stream: the first entry of an announced one."""
     NOTIFICATION = "notification"
+    """What the application tells the client."""
     ASK = "ask"
+    """A question of the application to the client."""
     RESPONSE = "response"
+    """The result of the call."""
     FAILURE = "failure"
     """A response that reports an error: an error of JSON-RPC, or a result with `isError` (rule Q8c)."""
     END = "end"
+    """The last entry of an announced stream."""
 
 
 @enum.unique
@@ -30,7 +35,9 @@ class Tags(enum.Enum):
     """Whether messages carry their sequence; fixed when the stream is opened (rule R4)."""
 
     NONE = "none"
+    """The requester does not know our extension: nothing is added."""
     SEQUENCE = "sequence"
+    """Each message with room for it names its stream and its position."""
 
 
 @final

@@ -20,8 +20,11 @@ class Revision(enum.StrEnum):
     """A revision of MCP that is served, as `protocolVersion` spells it. Later ones are greater."""
 
     R2025_03_26 = "2025-03-26"
+    """The first with Streamable HTTP."""
     R2025_06_18 = "2025-06-18"
+    """The first without arrays of messages, and with the revision in a header."""
     R2025_11_25 = "2025-11-25"
+    """The first whose event streams are primed."""
 
 
 NEWEST: Final = max(Revision)
