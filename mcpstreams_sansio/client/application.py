@@ -102,7 +102,7 @@ def _go_on(ledger: Ledger, call: Call) -> None:
         endings.report_dropped(ledger, call)
         if call.path is not None and call.path in ledger.exchanges:
             ledger.effects.append(ResumeReading(call.path))
-    elif ledger.link is None:
+    elif ledger.link is None or not call.repeatable:
         recovery.lose(ledger, call, fate=Fate.ANSWERED)
     else:
         recovery.attempt(ledger, call, Way.RESUME)

@@ -162,6 +162,11 @@ class Call:
         """Whether the marker's promises hold for it: tags, cursors in the body, acknowledgements."""
         return self.key is not None
 
+    @property
+    def repeatable(self) -> bool:
+        """Whether a message that is not taken up now can be had again, by its position (rules R4, Q7c)."""
+        return self.keyed and self.stream is not None and self.stream.resumable
+
     def next_errand(self, instance: str) -> RequestId:
         """Return a fresh id for a request about this call: unique over all connections (rule Q3c)."""
         self.errands += 1

@@ -97,7 +97,7 @@ def _named(ledger: Ledger, message: Request | Notification, tag: Tag | None) -> 
     call_id = None if stream_id is None else ledger.streams.get(stream_id)
     if call_id is None and message.method == PROGRESS:
         token = (message.params or {}).get(PROGRESS_TOKEN)
-        call_id = ledger.tokens.get(token) if is_request_id(token) else None
+        call_id = ledger.named_by(token) if is_request_id(token) else None
     return None if call_id is None else ledger.calls[call_id]
 
 
@@ -138,13 +138,19 @@ def _repeat(ledger: Ledger, call: Call, event: MessageReceived, tag: Tag | None)
 
 
 def _is_passed_over(ledger: Ledger, call: Call, event: MessageReceived, tag: Tag | None) -> bool:
-    """Return whether there is no room for another item, and it was passed over: it comes again if it can (R23)."""
+    """Return whether there is no room for another item, and it was passed over: it comes again if it can (R23).
+
+    What can not come again is counted, and its position is used up: asking for it would be in vain, or not allowed, and
+    lose the answer too (rule Q7c).
+    """
     if call.state is not CallState.FULL:
         return False
-    if tag is not None and call.keyed:
+    if tag is not None and call.repeatable:
         recovery.pass_over(ledger, call, tag.sequence)
         return True
     if event.connection_id == ledger.shared and isinstance(event.message, Notification):
+        if call.keyed:
+            call.positions.take_up(_event_id(ledger, event.connection_id, event.event_id))
         call.dropped += 1
         return True
     return False

@@ -114,8 +114,11 @@ def finish(ledger: Ledger, call: Call) -> None:
 
 
 def report_dropped(ledger: Ledger, call: Call) -> None:
-    """Say how many messages were passed over that can not come again (rule R10)."""
+    """Say how many messages were passed over that can not come again (rule R10).
+
+    The gap is an item: at the last of their positions if they had some, else at one of its own.
+    """
     if call.dropped:
-        position = call.positions.take_up_item(0, None)
+        position = call.positions.leave_gap() if call.keyed else call.positions.take_up_item(0, None)
         ledger.effects.append(GapFound(call.call_id, position, call.dropped))
         call.dropped = 0

@@ -86,8 +86,9 @@ class Ledger:
     requests: dict[RequestId, CallId] = attrs.field(factory=dict)
     """The calls by the id of their request."""
     streams: dict[StreamId, CallId] = attrs.field(factory=dict)
-    tokens: dict[RequestId, CallId] = attrs.field(factory=dict)
-    """The calls by their progress token: all that names an untagged notification (rules Q4a, Q3e)."""
+    tokens: dict[RequestId, tuple[CallId, ...]] = attrs.field(factory=dict)
+    """The calls by their progress token: all that names an untagged notification (rules Q4a, Q3e). An application that
+    gives one to several calls gets the progress of all of them at the first that is not over."""
     errands: dict[RequestId, CallId] = attrs.field(factory=dict)
     """The calls by the id of a request about them that awaits its reply."""
     exchanges: dict[ConnectionId, Exchange] = attrs.field(factory=dict)
@@ -116,11 +117,17 @@ class Ledger:
             return None
         return self.calls[exchange.call_id]
 
+    def named_by(self, token: RequestId) -> CallId | None:
+        """Return the call whose progress a token names: one that has no outcome, if there is one."""
+        calls = self.tokens.get(token, ())
+        first = calls[0] if calls else None
+        return next((call_id for call_id in calls if self.calls[call_id].state not in SETTLED_FOR_CALLER), first)
+
     def add(self, call: Call) -> None:
         """Take a call into every table."""
         self.calls[call.call_id] = call
         self.requests[call.request_id] = call.call_id
-        self.tokens.setdefault(call.progress_token, call.call_id)
+        self.tokens[call.progress_token] = (*self.tokens.get(call.progress_token, ()), call.call_id)
         if call.stream is not None:
             self.streams[call.stream.stream_id] = call.call_id
 
@@ -131,8 +138,9 @@ class Ledger:
         del self.calls[call.call_id]
         self.settling.pop(call.call_id, None)
         del self.requests[call.request_id]
-        if self.tokens.get(call.progress_token) == call.call_id:
-            del self.tokens[call.progress_token]
+        others = tuple(call_id for call_id in self.tokens.pop(call.progress_token) if call_id != call.call_id)
+        if others:
+            self.tokens[call.progress_token] = others
         if call.stream is not None:
             del self.streams[call.stream.stream_id]
         for ask_id in call.asks.known():

@@ -130,6 +130,11 @@ class Positions:
             self._event_ids[event_id] = self.received
         return self.received
 
+    def leave_gap(self) -> int:
+        """Give the application a gap in place of what was taken up last; return its position."""
+        self._unread.append(_Unread(self.received, 0, None, None))
+        return self.received
+
     def note_cursor(self, event_id: str) -> None:
         """Take an event without a message as the cursor of where the current path is (rules H13, H14).
 

@@ -15,7 +15,7 @@ from mcpstreams_sansio.client.recovery import Fate
 from mcpstreams_sansio.client.table import DELIVERING, CallState
 from mcpstreams_sansio.errors import RemoteProtocolError
 from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, Response
-from mcpstreams_sansio.wire.refusals import Reason, Refusal, read_refusal
+from mcpstreams_sansio.wire.refusals import Reason, Refusal, read_refusal, read_refused_call
 from mcpstreams_sansio.wire.streams import read_poll_result
 from mcpstreams_sansio.wire.tags import read_tag
 
@@ -59,7 +59,7 @@ def _receive_answer(ledger: Ledger, call: Call, message: Response | ErrorRespons
     if call.state not in DELIVERING:
         return
     if isinstance(message, ErrorResponse) and call.keyed:
-        refusal = read_refusal(message)
+        refusal = read_refused_call(message)
         # With a stream the error is its response, and the application's own, but for the word that it was taken over.
         if refusal is not None and (call.stream is None or refusal.reason is Reason.SUPERSEDED):
             _refused(ledger, call, refusal)

@@ -167,9 +167,19 @@ def refusal(
 def read_refusal(error: ErrorResponse) -> Refusal | None:
     """Return what an error says in this vocabulary, `None` where it says nothing: then it is an error like any other.
 
-    Only `data` counts, neither code nor wording.
+    Only `data` counts, neither code nor wording: what answers a request of the protocol itself can be nothing else.
     """
     try:
         return structure(Refusal, error.data, "data")
     except RemoteProtocolError:
         return None
+
+
+def read_refused_call(error: ErrorResponse) -> Refusal | None:
+    """Return with what refusal the protocol answers an application's request, `None` where its handler has answered.
+
+    Both come in the same place, so here the code has to be the reason's own too. A handler chooses its codes outside of
+    those that JSON-RPC reserves, where all of these are (rule Q10).
+    """
+    refusal = read_refusal(error)
+    return refusal if refusal is not None and _ERRORS[refusal.reason][0] == error.code else None

@@ -175,6 +175,21 @@ def test_an_error_of_the_application_may_look_like_a_refusal() -> None:
     assert talk.rejects("1", Reason.EXPIRED) == ["1: ends with failure -32602 @2"]
 
 
+@pytest.mark.rule("Q10", "Q6b")
+@pytest.mark.parametrize("code", [42, -32602])
+def test_an_error_of_the_application_is_not_the_protocols_word_whatever_its_data_say(code: int) -> None:
+    talk = calling()
+    talk.creates()
+    error = ErrorResponse(request_id(1), code, "there is a newer order", {"reason": "superseded"})
+    assert talk.says(error) == [f"1: ends with failure {code} @2"]
+
+
+@pytest.mark.rule("Q10")
+def test_an_error_without_a_stream_is_the_protocols_word_by_its_code_and_its_reason() -> None:
+    error = ErrorResponse(request_id(1), FAILURE, "no", {"reason": "draining"})
+    assert calling().says(error) == ["1: ends with failure 7 @1"]
+
+
 @pytest.mark.rule("R14", "Q6b")
 def test_a_call_that_another_client_took_over_is_lost() -> None:
     talk = calling()

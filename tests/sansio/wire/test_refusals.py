@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from mcpstreams_sansio.errors import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, LocalProtocolError
 from mcpstreams_sansio.ids import RequestId
 from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, JSONValue, decode_message, encode_message
-from mcpstreams_sansio.wire.refusals import Reason, Refusal, read_refusal, refusal
+from mcpstreams_sansio.wire.refusals import Reason, Refusal, read_refusal, read_refused_call, refusal
 from tests.sansio.wire.json_values import POSITIONS, REQUEST_IDS, SECONDS, VALUES
 
 CODES = {
@@ -117,6 +118,16 @@ def test_a_resume_without_an_id_is_refused_without_one() -> None:
 def test_a_client_goes_by_the_reason_alone(code: int, text: str, request_id: RequestId | None) -> None:
     error = ErrorResponse(request_id, code, text, {"reason": "superseded", "more": 1})
     assert read_refusal(error) == Refusal(Reason.SUPERSEDED, extra={"more": 1})
+
+
+@pytest.mark.rule("Q10")
+@given(reason=st.sampled_from(Reason), code=st.integers(-40000, 40000), text=st.text(max_size=9))
+def test_where_handlers_answer_too_the_code_has_to_be_the_reasons_own(reason: Reason, code: int, text: str) -> None:
+    own = refusal(1, reason, first_available=7, lost=3) if reason is Reason.EVENTS_GONE else refusal(1, reason)
+    assert read_refused_call(attrs.evolve(own, message=text)) == read_refusal(own)
+    other = attrs.evolve(own, code=code)
+    assert read_refused_call(other) == (read_refusal(own) if code == own.code else None)
+    assert read_refused_call(attrs.evolve(own, data=None)) is None
 
 
 @pytest.mark.rule("Q10")
