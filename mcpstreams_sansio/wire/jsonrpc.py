@@ -288,7 +288,6 @@ def _error_object(message: ErrorResponse) -> JSONObject:
 
 
 def _with_extra(members: dict[str, JSONValue], extra: JSONObject, named: frozenset[str]) -> JSONObject:
-    if not extra:
-        return members
+    _require(isinstance(extra, Mapping), "extra must be an object")
     _require(named.isdisjoint(extra), "extra must not have members that JSON-RPC names")
     return {**members, **extra}

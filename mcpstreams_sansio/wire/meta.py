@@ -229,18 +229,25 @@ def without_keys(holder: JSONObject | None, keys: frozenset[str]) -> JSONObject 
     return members or None
 
 
-def check_application_meta(holder: JSONObject | None) -> None:
+def check_application_meta(holder: object) -> None:
     """Refuse params or a result of the application whose `_meta` has a key of ours.
 
+    Args:
+        holder: What the application gave, whatever that is; `None` where it gave nothing.
+
     Raises:
-        LocalProtocolError: It has one, or `_meta` is no object.
+        LocalProtocolError: It has one, or `_meta` or the whole is no object.
 
     Spec: rule R4.
     """
-    meta = (holder or {}).get(META, {})
+    if holder is None:
+        return
+    if not isinstance(holder, Mapping):
+        raise LocalProtocolError("params are an object, and so is a result")
+    meta = holder.get(META, {})
     if not isinstance(meta, Mapping):
         raise LocalProtocolError(f"{META} is an object")
-    if any(key.startswith(OWN_PREFIX) or key == META_STREAM_ID for key in meta):
+    if any(isinstance(key, str) and (key.startswith(OWN_PREFIX) or key == META_STREAM_ID) for key in meta):
         raise LocalProtocolError(
             f"in {META}, {META_STREAM_ID} and what begins with {OWN_PREFIX} are not the application's"
         )

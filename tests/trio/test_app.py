@@ -132,7 +132,10 @@ async def test_a_fault_of_a_handler_tells_the_client_nothing_and_the_log_everyth
     assert "a secret of the server" in caplog.text
 
 
-@pytest.mark.parametrize("result", [None, [], {"x": object()}, {"x": float("nan")}], ids=repr)
+NO_RESULTS = [None, [], "counted to 3", 5, ["a"], {"x": object()}, {"x": float("nan")}, {"_meta": {1: 2}}]
+
+
+@pytest.mark.parametrize("result", NO_RESULTS, ids=repr)
 async def test_what_is_no_result_is_a_fault_of_the_handler(result: object, caplog: pytest.LogCaptureFixture) -> None:
     async def handler(call: Call) -> JSONObject:
         await trio.lowlevel.checkpoint()
@@ -140,6 +143,18 @@ async def test_what_is_no_result_is_a_fault_of_the_handler(result: object, caplo
 
     with caplog.at_level(logging.CRITICAL, "trio_bindings"):
         assert await answer(handler) == INTERNAL
+
+
+@pytest.mark.parametrize("params", ["text", 5, ["a"], {"_meta": {1: 2}}], ids=repr)
+async def test_what_are_no_params_is_a_fault_of_the_handler(params: object) -> None:
+    async def handler(call: Call) -> JSONObject:
+        with pytest.raises(LocalProtocolError):
+            await call.notify("notifications/message", params)  # type: ignore[arg-type]  # the mistake that is tested
+        with pytest.raises(LocalProtocolError):
+            await call.ask("custom/question", params)  # type: ignore[arg-type]  # the same
+        return {"well": True}
+
+    assert await answer(handler) == {"id": 1, "result": {"well": True}}
 
 
 async def test_calls_of_one_client_run_side_by_side() -> None:

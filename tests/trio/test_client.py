@@ -399,7 +399,7 @@ async def test_a_request_that_nobody_answers_gets_method_not_found(transport: Tr
         assert await session.request("tools/call", {"name": "t"}) == {"code": -32601}
 
 
-@pytest.mark.parametrize("answer", [None, {"x": object()}], ids=repr)
+@pytest.mark.parametrize("answer", [None, "yes", {"x": object()}, {"_meta": {1: 2}}], ids=repr)
 async def test_a_fault_of_the_application_tells_the_server_nothing(
     answer: JSONObject, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -330,6 +330,10 @@ def untyped(message: Message, /, **changes: object) -> Message:
         (ErrorResponse(1, 1, "m", None, {"result": {}}), "extra"),
         (ErrorResponse(1, 1, "m", None, {}, {"data": 1}), "extra"),
         (ErrorResponse(1, 1, "m", None, {}, {"code": 1}), "extra"),
+        (untyped(Request(1, "m"), extra="x"), "extra"),
+        (untyped(Notification("m"), extra=5), "extra"),
+        (untyped(Response(1, {}), extra=[1]), "extra"),
+        (untyped(ErrorResponse(1, 1, "m"), error_extra=True), "extra"),
     ],
     ids=str,
 )

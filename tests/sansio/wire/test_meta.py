@@ -245,6 +245,16 @@ def test_an_application_needs_no_meta(holder: JSONObject | None) -> None:
     check_application_meta(holder)
 
 
+@pytest.mark.parametrize("holder", ["text", "", 5, 0, True, [{}], b"", object()])
+def test_what_an_application_gives_is_an_object(holder: object) -> None:
+    with pytest.raises(LocalProtocolError, match="an object"):
+        check_application_meta(holder)
+
+
+def test_a_key_that_is_no_text_is_none_of_ours() -> None:
+    check_application_meta({"_meta": {1: 2}})
+
+
 @pytest.mark.parametrize("meta", [None, [], "x"])
 def test_the_meta_of_an_application_is_an_object(meta: JSONValue) -> None:
     with pytest.raises(LocalProtocolError, match="_meta is an object"):
