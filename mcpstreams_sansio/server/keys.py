@@ -86,7 +86,6 @@ class Keys:
 
     def snapshot(self, now: float) -> tuple[object, ...]:
         """Return a hashable value, equal for keys that will be answered alike."""
-        return (
-            tuple((digest, *attrs.astuple(entry)) for digest, entry in self._entries.items()),
-            tuple(when - now for when, _ in self._arrivals),
+        return tuple(
+            (when - now, digest, *attrs.astuple(self._entries[digest])) for when, digest in self._arrivals if when > now
         )

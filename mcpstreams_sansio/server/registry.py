@@ -284,8 +284,10 @@ class Registry:
 
     def snapshot(self, now: float) -> tuple[object, ...]:
         """Return a hashable value, equal for registries that will behave alike; times are relative to `now`."""
+        interval = self.config.takeover_interval
         return (
-            tuple(stream.snapshot(now) for stream in self.streams.values()),
+            tuple(stream.snapshot(interval, now) for stream in self.streams.values()),
+            frozenset(stream.stream_id for stream in self.streams.values() if self._is_eclipsed(stream)),
             tuple((path.snapshot(), self._silent_for(path, now)) for path in self.connections.values()),
             tuple(sorted(self.resumes.items(), key=repr)),
             self.gate.snapshot(),
@@ -296,6 +298,11 @@ class Registry:
             self.make_room_at,
             self.refusing,
         )
+
+    def _is_eclipsed(self, stream: Stream) -> bool:
+        """Return whether the id of a stream's request names another one where both are at home, or none any more."""
+        alive = stream.state is not StreamState.GONE
+        return alive and self.calls.get((stream.scope, stream.request_id)) != stream.stream_id
 
     def _silent_for(self, path: Connection, now: float) -> float | None:
         """Return what a keep-alive will look at, if one is due some time."""

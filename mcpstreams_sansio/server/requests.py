@@ -170,8 +170,8 @@ def _take_over(registry: Registry, path: Connection, stream: Stream, claim: Clai
     if attempt is not None and not stream.supersedes(attempt.instance, attempt.number):
         replies.refuse(registry, path, claim.request_id, Reason.SUPERSEDED)
         return
-    wait = stream.last_takeover + registry.config.takeover_interval - registry.now
-    if attempt is None and stream.attachment is not None and wait > 0:
+    wait = stream.takeover_wait(registry.config.takeover_interval, registry.now)
+    if attempt is None and stream.attachment is not None and wait:
         replies.refuse(registry, path, claim.request_id, Reason.TOO_EARLY, retry_after=wait)
         return
     log = stream.log

@@ -224,8 +224,12 @@ class Stream:
             asks=self.asks.copy(),
         )
 
-    def snapshot(self, now: float) -> tuple[object, ...]:
-        """Return a hashable value, equal for streams that will behave alike."""
+    def takeover_wait(self, interval: float, now: float) -> float:
+        """Return for how many seconds a client without attempt numbers takes over too hastily (rule R14)."""
+        return max(self.last_takeover + interval - now, 0.0)
+
+    def snapshot(self, takeover_interval: float, now: float) -> tuple[object, ...]:
+        """Return a hashable value, equal for streams that will behave alike. What never changes, the id stands for."""
         attachment = self.attachment
         return (
             self.stream_id,
@@ -235,7 +239,7 @@ class Stream:
             self.handler,
             self.scope,
             self.reason,
-            max(self.last_takeover - now, -3_600.0),
+            self.takeover_wait(takeover_interval, now),
             self.log.snapshot(now),
             None
             if attachment is None

@@ -59,6 +59,13 @@ def test_why_a_stream_is_gone_is_kept_with_its_key_if_that_is_known() -> None:
     assert keys.find(SECOND, 0) is None
 
 
+def test_a_snapshot_holds_no_key_whose_time_is_over() -> None:
+    keys, none = Keys(), Keys()
+    keys.add(FIRST, entry("s1"), until=10)
+    assert keys.snapshot(9.9) != none.snapshot(9.9)
+    assert keys.snapshot(10) == none.snapshot(10)
+
+
 def test_a_fork_remembers_for_itself() -> None:
     keys = Keys()
     keys.add(FIRST, entry("s1"), until=10)

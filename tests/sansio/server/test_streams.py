@@ -143,3 +143,31 @@ def test_a_fork_goes_its_own_way() -> None:
         fork.handle(event, 10)
     assert talk.machine.snapshot(0) == before
     assert fork.snapshot(0) != before
+
+
+@pytest.mark.rule("R14")
+def test_a_snapshot_forgets_a_takeover_that_hinders_nobody_any_more() -> None:
+    talk = Conversation(StreamsConfig(keepalive=None, takeover_interval=5))
+    line, other = talk.connect(), talk.connect()
+    line.call()
+    other.resume()
+    snapshots = [talk.machine.snapshot(moment) for moment in (0, 4, 5, 2_000)]
+    assert len(set(snapshots)) == 3
+    assert snapshots[2] == snapshots[3]
+
+
+@pytest.mark.rule("Q9e")
+def test_a_snapshot_tells_which_of_two_calls_an_id_names() -> None:
+    snapshots = []
+    for order in (("s1", "s2"), ("s2", "s1")):
+        talk = Conversation()
+        for stream in ("s1", "s2"):
+            talk.exchange().call(7, stream)
+            talk.respond(stream)
+        for stream in order:
+            talk.exchange().resume(9, stream)
+        snapshots.append(talk.machine.snapshot(0))
+        talk.observed()
+        talk.exchange().cancelled(7)
+        assert talk.observed() == [f"{order[1]} gone: cancelled"]
+    assert snapshots[0] != snapshots[1]
