@@ -29,7 +29,7 @@ from mcpstreams_sansio.server.inputs import (
 from mcpstreams_sansio.server.registry import Prepared, Registry
 from mcpstreams_sansio.server.stream import Stream, encode_create, encode_entry
 from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, JSONObject, Message, Request, Response, encode_message
-from mcpstreams_sansio.wire.meta import check_application_meta
+from mcpstreams_sansio.wire.meta import check_application_meta, check_application_result
 from mcpstreams_sansio.wire.streams import StreamCreate
 from mcpstreams_sansio.wire.strict_json import is_text
 
@@ -126,7 +126,9 @@ def _prepare_response(registry: Registry, stream_id: StreamId, outcome: Response
     stream = _producing(registry, stream_id)
     if stream is not None and (type(outcome.id), outcome.id) != (type(stream.request_id), stream.request_id):
         raise LocalProtocolError("a response must have the id of its request")
-    return _prepare(registry, stream_id, outcome, outcome.result if isinstance(outcome, Response) else None)
+    if isinstance(outcome, Response):
+        check_application_result(outcome.result)
+    return _prepare(registry, stream_id, outcome, None)
 
 
 def _producing(registry: Registry, stream_id: StreamId) -> Stream | None:

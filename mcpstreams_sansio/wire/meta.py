@@ -253,5 +253,16 @@ def check_application_meta(holder: object) -> None:
         )
 
 
+def check_application_result(result: object) -> None:
+    """Refuse what the application gave for a result, where it is none or has a key of ours.
+
+    Raises:
+        LocalProtocolError: As for `check_application_meta`; and a result is never absent.
+    """
+    if result is None:
+        raise LocalProtocolError("a result is an object")
+    check_application_meta(result)
+
+
 def _unfit(key: str, fault: str, what: str = "params") -> RemoteProtocolError:
     return RemoteProtocolError(f"{what}.{META}.{key}: {fault}", error_code=INVALID_PARAMS)

@@ -34,11 +34,11 @@ from mcpstreams_sansio.server.inputs import (
 )
 from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, Notification, Request, Response
 from mcpstreams_sansio.wire.streams import ResumeInterval
-from tests.sansio.server.conversation import ASK, DRAFT, KEY, Conversation, token_of
+from tests.sansio.server.conversation import ASK, DRAFT, KEY, MARKER, Conversation, token_of
 
 NEVER = ConnectionId(1_000)
 HERE = ConnectionId(0)
-S1, S2, S3, ANSWERED, GONE = (StreamId(name) for name in ("s1", "s2", "s3", "answered", "gone"))
+S1, S2, S3, ANSWERED, GONE, TAGGED = map(StreamId, ("s1", "s2", "s3", "answered", "gone", "tagged"))
 LONE_SURROGATE = "\ud800"
 TOKEN = token_of("s3")
 CALL = Request(3, "tools/call")
@@ -58,6 +58,10 @@ def call(
 
 def note(params: dict[str, object]) -> SendMessage:
     return SendMessage(S1, Notification("notifications/message", params))  # type: ignore[arg-type]  # the mistake itself
+
+
+def ends(stream_id: StreamId, request_id: int, result: object) -> Respond:
+    return Respond(stream_id, Response(request_id, result))  # type: ignore[arg-type]  # the mistake itself
 
 
 WRONG: dict[str, StreamsInput] = {
@@ -104,6 +108,10 @@ WRONG: dict[str, StreamsInput] = {
     "a response under an id of another type": Respond(S1, Response("7", {})),
     "an error under another id": Respond(S1, ErrorResponse(None, 1, "failed")),
     "a response that JSON can not carry": Respond(S1, Response(7, {"of": float("nan")})),
+    "a response without a result": ends(S1, 7, None),
+    "a response without a result, where it would be tagged": ends(TAGGED, 11, None),
+    "a response whose result is no object": ends(S1, 7, "text"),
+    "a response whose result is no object, where it would be tagged": ends(TAGGED, 11, "text"),
     "a response with our own metadata": Respond(S1, Response(7, {"_meta": {"mcpstreams/seq": 1}})),
     "a stream for a call that was answered": OpenStream(ANSWERED, TOKEN),
     "a stream whose token is no text": OpenStream(S2, Secret(LONE_SURROGATE)),
@@ -120,6 +128,7 @@ def talk() -> Conversation:
     line.call(8, "s2", kind=StreamKind.FLEETING)
     line.call(9, "answered")
     line.call(10, "gone")
+    line.call(11, "tagged", peer=MARKER)
     talk.ask("q1", "s1")
     talk.respond("answered")
     line.cancelled(10)

@@ -15,6 +15,7 @@ from mcpstreams_sansio.wire.jsonrpc import JSONObject, JSONValue
 from mcpstreams_sansio.wire.marker import Ack, Attempt, Window
 from mcpstreams_sansio.wire.meta import (
     check_application_meta,
+    check_application_result,
     meta_of,
     own_meta,
     parse_call_key,
@@ -249,6 +250,12 @@ def test_an_application_needs_no_meta(holder: JSONObject | None) -> None:
 def test_what_an_application_gives_is_an_object(holder: object) -> None:
     with pytest.raises(LocalProtocolError, match="an object"):
         check_application_meta(holder)
+
+
+@pytest.mark.parametrize("result", [None, "text", [], {"_meta": None}, {"_meta": {"streamId": "s"}}])
+def test_a_result_is_never_absent(result: object) -> None:
+    with pytest.raises(LocalProtocolError):
+        check_application_result(result)
 
 
 def test_a_key_that_is_no_text_is_none_of_ours() -> None:
