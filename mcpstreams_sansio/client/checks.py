@@ -25,6 +25,7 @@ from mcpstreams_sansio.ids import CallId
 from mcpstreams_sansio.wire.jsonrpc import JSONObject, Request, encode_message, is_request_id
 from mcpstreams_sansio.wire.meta import check_application_meta, meta_of
 from mcpstreams_sansio.wire.progress import PROGRESS_TOKEN
+from mcpstreams_sansio.wire.reserved import check_application_method
 
 _ON_A_PATH = (
     MessageReceived,
@@ -76,6 +77,7 @@ def _check_known(ledger: Ledger, call_id: CallId) -> None:
 
 def _check_request(method: str, params: JSONObject | None) -> None:
     """Encode it once to see that it can be; what goes out later has only keys of ours added."""
+    check_application_method(method)
     check_application_meta(params)
     encode_message(Request("", method, params))
     if not is_request_id(meta_of(params).get(PROGRESS_TOKEN, "")):

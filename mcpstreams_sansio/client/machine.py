@@ -75,6 +75,7 @@ from mcpstreams_sansio.peer.client import ClientPeer, PeerEvent
 from mcpstreams_sansio.wire.handshake import ClientHello, client_capabilities, initialize_request
 from mcpstreams_sansio.wire.jsonrpc import JSONObject, Notification, encode_message
 from mcpstreams_sansio.wire.meta import check_application_meta
+from mcpstreams_sansio.wire.reserved import check_application_method
 from mcpstreams_sansio.wire.revisions import NEWEST
 
 ConnectionInput: TypeAlias = PeerEvent | HTTPEvent
@@ -196,6 +197,7 @@ class Client:
                 pass
         match event:
             case Notify():
+                check_application_method(event.method)
                 check_application_meta(event.params)
                 encode_message(Notification(event.method, event.params))
             case MakeCall() | AttachCall() | DetachCall() | TakeMessages() | CancelCall() | AnswerAsk():

@@ -30,6 +30,7 @@ from mcpstreams_sansio.server.registry import Prepared, Registry
 from mcpstreams_sansio.server.stream import Stream, encode_create, encode_entry
 from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, JSONObject, Message, Request, Response, encode_message
 from mcpstreams_sansio.wire.meta import check_application_meta, check_application_result
+from mcpstreams_sansio.wire.reserved import check_application_method
 from mcpstreams_sansio.wire.streams import StreamCreate
 from mcpstreams_sansio.wire.strict_json import is_text
 
@@ -58,10 +59,12 @@ def check(registry: Registry, event: StreamsInput) -> Prepared | None:
     """
     match event:
         case SendMessage():
+            check_application_method(event.message.method)
             return _prepare(registry, event.stream_id, event.message, event.message.params)
         case AskPeer():
             if event.ask_id in registry.asks:
                 raise LocalProtocolError("the id of an ask was used before")
+            check_application_method(event.method)
             ask = Request(event.ask_id, event.method, event.params)
             return _prepare(registry, event.stream_id, ask, event.params)
         case Respond():

@@ -178,9 +178,7 @@ def _take_over(registry: Registry, path: Connection, stream: Stream, claim: Clai
     if after is not None and after > log.durable:
         replies.refuse(registry, path, claim.request_id, Reason.INVALID_CURSOR)
         return
-    # Whoever has the token has `create`, which is dropped once it is confirmed; a re-sent call gets it again (rule R3).
-    known = 0 if isinstance(claim.origin, ByCursor) or not stream.announced else 1
-    lost = 0 if after is None else log.lost_after(max(after, known))
+    lost = _lost_above(stream, claim)
     if lost:
         first = log.first_available
         replies.refuse(registry, path, claim.request_id, Reason.EVENTS_GONE, first_available=first, lost=lost)
@@ -198,6 +196,18 @@ def _take_over(registry: Registry, path: Connection, stream: Stream, claim: Clai
     attachments.attach(registry, stream, path, claim.origin, position)
     if after is not None and position > log.confirmed:
         lifecycle.confirm(registry, stream, position)
+
+
+def _lost_above(stream: Stream, claim: Claim) -> int:
+    """Return how many entries a claim asks for that are gone, where its client could do anything with the answer.
+
+    Whoever has the token has `create`, which is dropped once it is confirmed. A re-sent call gets it again (rule R3),
+    and has to: only with the token can its client say how far it is. It sees by the numbers that something is missing.
+    """
+    if claim.after is None or isinstance(claim.origin, ByCall):
+        return 0
+    known = 0 if isinstance(claim.origin, ByCursor) or not stream.announced else 1
+    return stream.log.lost_after(max(claim.after, known))
 
 
 def receive_poll(registry: Registry, event: PollReceived) -> None:

@@ -103,6 +103,12 @@ def test_the_id_of_a_call_is_higher_than_every_one_before(number: int) -> None:
     refused(AttachCall(CallId(number), SavedCall("other", "m", None, 0), SEED), "higher than every one before")
 
 
+@pytest.mark.rule("R13")
+def test_methods_of_ours_are_not_the_applications() -> None:
+    refused(MakeCall(CallId(2), "stream/resume", None, SEED), "by the package itself")
+    refused(AttachCall(CallId(2), SavedCall("other", "initialize", None, 0), SEED), "by the package itself")
+
+
 @pytest.mark.rule("R4")
 @pytest.mark.parametrize("key", ["mcpstreams/key", "mcpstreams/next-year", "streamId"])
 def test_keys_of_ours_are_not_the_applications(key: str) -> None:

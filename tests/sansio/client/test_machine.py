@@ -302,6 +302,7 @@ def test_what_is_wrong_whatever_the_time_comes_before_what_is_due() -> None:
     refused(driven, CancelCall(CallId(9)), "there never was such a call")
     refused(driven, TakeMessages(CallId(9), 0), "there never was such a call")
     refused(driven, Notify("n", {"_meta": {"mcpstreams/key": 1}}), "not the application's")
+    refused(driven, Notify("notifications/cancelled"), "by the package itself")
     refused(driven, Notify("n", {"x": math.nan}))
     with pytest.raises(LocalProtocolError, match="time must not go back"):
         driven.client.handle(DeadlineReached(), -1.0)

@@ -98,6 +98,8 @@ WRONG: dict[str, StreamsInput] = {
     "a message with our own metadata": note({"_meta": {"mcpstreams/seq": 1}}),
     "a message that names its stream": note({"_meta": {"streamId": "s2"}}),
     "a message whose metadata is no object": note({"_meta": 1}),
+    "an end of its stream": SendMessage(S1, Notification("notifications/stream/end", {"streamId": "s1"})),
+    "a question that is ours to ask": AskPeer(S1, "q9", "stream/poll"),
     "a message after the response": SendMessage(ANSWERED, Notification("notifications/message")),
     "a question after the response": AskPeer(ANSWERED, "q9", ASK),
     "a question under an id that is in use": AskPeer(S1, "q1", ASK),

@@ -9,7 +9,7 @@ from mcpstreams_sansio.ids import StreamId
 from mcpstreams_sansio.server.config import StreamsConfig
 from mcpstreams_sansio.server.log import StreamLog
 from mcpstreams_sansio.server.table import StreamState
-from tests.sansio.server.conversation import DRAFT, MARKER, STOCK, Client, Conversation
+from tests.sansio.server.conversation import DRAFT, KEY, MARKER, STOCK, Client, Conversation
 
 ROOM = StreamsConfig(max_total_bytes=16_000, keep_bytes=1_000, max_stream_bytes=100_000, window=10_000)
 
@@ -148,6 +148,23 @@ def test_a_gap_is_reported_with_what_is_left_and_how_much_is_not() -> None:
     assert other.error.data == {"reason": "events_gone", "firstAvailable": first, "lost": first - 1 - 3}
     other.resume(10, after=first - 1)
     assert other.heard()[0] == f"progress {first - 2}"
+
+
+@pytest.mark.rule("R10", "R21", "R3")
+def test_a_call_that_is_sent_again_gets_its_token_however_much_is_gone() -> None:
+    talk = Conversation(StreamsConfig(max_stream_bytes=3_500))
+    lost = talk.connect()
+    lost.call(peer=MARKER, key=KEY, attempt="a.1")
+    for number in range(10):
+        talk.say(number, size=900)
+    lost.lose()
+    first = log_of(talk).first_available
+    assert first > 2
+    again = talk.connect()
+    again.call(peer=MARKER, key=KEY, attempt="a.2", stream="s2")
+    assert again.heard() == ["create", *(f"progress {number - 2}" for number in range(first, 12))]
+    again.resume(9, after=1, attempt="a.3")
+    assert again.error.data == {"reason": "events_gone", "firstAvailable": first, "lost": first - 2}
 
 
 @pytest.mark.rule("R8", "R10")
