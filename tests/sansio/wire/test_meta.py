@@ -34,7 +34,8 @@ KEY = "k" * 22
 keys = st.text("abcXYZ019_-", min_size=22, max_size=128).map(Secret)
 attempts = st.builds(Attempt, st.text("abcXYZ019_-", min_size=1, max_size=9), st.integers(0, 99))
 acks = st.lists(st.builds(Ack, STREAM_IDS, POSITIONS, st.none() | SECRETS), max_size=3).map(tuple)
-application_meta = st.dictionaries(TEXT.filter(lambda key: key != "streamId"), VALUES, min_size=1, max_size=3)
+application_keys = TEXT.filter(lambda key: key != "streamId" and not key.startswith("mcpstreams/"))
+application_meta = st.dictionaries(application_keys, VALUES, min_size=1, max_size=3)
 application_params = st.none() | st.builds(
     lambda members, meta: {**members, **({"_meta": meta} if meta else {})},
     st.dictionaries(TEXT, VALUES, min_size=1, max_size=3),

@@ -27,7 +27,8 @@ from tests.sansio.wire.json_values import REQUEST_IDS, STREAM_IDS, TEXT, VALUES,
 
 S = StreamId("s")
 
-meta = st.dictionaries(TEXT.filter(lambda key: key != "streamId"), VALUES, min_size=1, max_size=3)
+application_keys = TEXT.filter(lambda key: key != "streamId" and not key.startswith("mcpstreams/"))
+meta = st.dictionaries(application_keys, VALUES, min_size=1, max_size=3)
 members = st.dictionaries(TEXT, VALUES, min_size=1, max_size=3)
 filled = st.builds(lambda rest, own: {**rest, **({"_meta": own} if own else {})}, members, st.none() | meta)
 envelopes = unknown_members("jsonrpc", "id", "method", "params", "result", "error")
