@@ -6,6 +6,7 @@ import contextlib
 import functools
 import signal
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractContextManager
 from typing import Final, final
 
 import attrs
@@ -95,47 +96,43 @@ async def _watch(proxy: CuttingProxy, display: Display) -> None:
             display.show_cuts(shown)
 
 
-@contextlib.asynccontextmanager
-async def _stopped_by_signals() -> AsyncIterator[trio.CancelScope]:
-    """Run the block until it ends or somebody interrupts it."""
-    with trio.CancelScope() as scope:
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(_cancel_on_signal, scope)
-            yield scope
-            nursery.cancel_scope.cancel()
+def _interruptions() -> AbstractContextManager[AsyncIterator[int]]:
+    """Let the signals that interrupt a run be heard. Before that, and after, they end the process as they always do."""
+    return trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM)
 
 
-async def _cancel_on_signal(scope: trio.CancelScope) -> None:
-    with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
-        async for _ in signals:
-            scope.cancel()
+async def _cancel_at(interruptions: AsyncIterator[int], scope: trio.CancelScope) -> None:
+    async for _ in interruptions:
+        scope.cancel()
 
 
 async def serve_demo(options: Options, files: Files, port: int) -> None:
     """Serve the demo's tool until interrupted, then let its clients go in good order."""
-    async with trio.open_nursery() as nursery:
-        with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+    with _interruptions() as interruptions:
+        async with trio.open_nursery() as nursery:
             server: RunningServer = await nursery.start(_serve(options, HashTool(files), port))
             where = f"{LOOPBACK}:{server.ports[0]}"
             click.echo(f"serving at {f'http://{where}/mcp' if options.transport == 'http' else where}", err=True)
-            await anext(signals)
-        await server.drain()
+            await anext(interruptions)
+            await server.drain()
 
 
 async def run_demo(options: Options, files: Files) -> Summary:
     """Run server, proxy and client until every call has ended, or time is up, or somebody interrupts."""
     tool = HashTool(files)
     start = trio.current_time()
-    with open_display(options.streams, options.messages, options.cuts) as display:
+    with _interruptions() as interruptions, open_display(options.streams, options.messages, options.cuts) as display:
         client = HashClient(options.messages, display)
         async with trio.open_nursery() as nursery:
+            run = trio.CancelScope(deadline=start + options.timeout)
+            nursery.start_soon(_cancel_at, interruptions, run)
             server: RunningServer = await nursery.start(_serve(options, tool, 0))
             proxy = CuttingProxy(server.ports[0], options.cuts, options.down_bytes, options.seed)
             port: int = await nursery.start(proxy.serve)
             nursery.start_soon(_watch, proxy, display)
-            async with _connect(options, client, port) as session, _stopped_by_signals() as scope:
-                scope.deadline = start + options.timeout
-                await client.run(session, options.streams)
+            async with _connect(options, client, port) as session:
+                with run:
+                    await client.run(session, options.streams)
             nursery.cancel_scope.cancel()
     tally, attempts = client.tally, session.counters.attempts
     return Summary(

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from trio_bindings.cli import main
+from trio_bindings.cli import main, run
 from trio_bindings.cli.run import Options
 
 COMMAND = [sys.executable, "-c", "from trio_bindings.cli import main; main()"]
@@ -76,6 +76,23 @@ def test_an_interrupted_run_reports_how_far_it_came() -> None:
         assert process.wait(timeout=10) == 1
     assert figures["finished"] is False
     assert figures["received"] > 0
+
+
+@pytest.mark.parametrize("moment", ["new_identity", "CuttingProxy", "new_http"])
+def test_a_run_that_is_interrupted_before_its_first_call_reports_that(
+    monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    begin = getattr(run, moment)
+
+    def interrupted(*arguments: object, **options: object) -> object:
+        signal.raise_signal(signal.SIGINT)
+        return begin(*arguments, **options)
+
+    monkeypatch.setattr(run, moment, interrupted)
+    result = demo("--messages", "1000", "--streams", "1", "--cuts", "0", "--json")
+    figures = json.loads(result.stdout)
+    assert result.exit_code == 1
+    assert (figures["finished"], figures["received"]) == (False, 0)
 
 
 def test_cuts_are_spread_over_the_run_and_come_to_an_end() -> None:
