@@ -168,6 +168,8 @@ class Call:
             case ErrorResponse() as error:
                 raise AskRejectedError(error)
             case AskFailure() as failure:
+                # If the call is over, and the question with it, the handler is cancelled: that comes first.
+                await trio.lowlevel.checkpoint_if_cancelled()
                 raise AskUnansweredError(failure)
             case None:
                 raise AssertionError("a settled question has an outcome")

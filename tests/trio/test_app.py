@@ -328,6 +328,28 @@ async def test_a_handler_that_gives_up_on_a_question_withdraws_it() -> None:
         assert await peer.hears() == {"id": 1, "result": {}}
 
 
+async def test_a_handler_that_waits_for_an_answer_is_cancelled_with_its_call_and_does_not_fail(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    ended: list[BaseException] = []
+
+    async def handler(call: Call) -> JSONObject:
+        try:
+            return await call.ask("custom/question")
+        except BaseException as error:
+            ended.append(error)
+            raise
+
+    async with open_server(handler) as server:
+        peer = await connected(server, STOCK)
+        await peer.calls(1)
+        await peer.hears_method("custom/question")
+        await peer.says(method="notifications/cancelled", params={"requestId": 1})
+        await settle()
+        assert [type(error) for error in ended] == [trio.Cancelled]
+    assert caplog.text == ""
+
+
 async def test_a_question_that_cannot_be_sent_is_the_handlers_mistake() -> None:
     async def handler(call: Call) -> JSONObject:
         with pytest.raises(LocalProtocolError):
