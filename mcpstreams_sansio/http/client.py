@@ -64,6 +64,8 @@ HTTPOutput: TypeAlias = FrontNews | SendRequest | DropConnection | PauseReading 
 _SUCCESS: Final = range(200, 300)
 _UNAUTHORIZED: Final = 401
 _NOT_FOUND: Final = 404
+_MAX_LOSSES: Final = 1
+"""Sessions that may be lost in a row: a server that restarts loses one; who forgets each at once is left (case I2)."""
 _SESSION_ID: Final = re.compile(rb"[!-~]+")
 
 
@@ -85,6 +87,8 @@ class HTTPClient:
     _exchanges: Exchanges
     _phase: Phase = Down()
     _handshakes: int = 0
+    _losses: int = 0
+    """Sessions that the server has forgotten since it last accepted something in one (case I2)."""
 
     # ------------------------------------------------------------------------------------------------- coming, going
 
@@ -201,10 +205,10 @@ class HTTPClient:
             case Errand.INITIALIZED:
                 return self._finish_handshake(exchange, now)
             case Errand.REQUEST:
-                self._prove()
+                self._prove(exchange)
                 return [accepted, *self._expect_answer(exchange, head, now)]
             case Errand.MESSAGE | Errand.NOTICE:
-                self._prove()
+                self._prove(exchange)
                 self._settle(exchange, now)
                 return [accepted] if errand is Errand.MESSAGE else []
             case Errand.DELETE:
@@ -340,11 +344,14 @@ class HTTPClient:
         return dropped if exchange.errand is Errand.NOTICE else [*dropped, refused]
 
     def _receive_handshake_refusal(self, exchange: Exchange, status: int, *, passing: bool) -> Sequence[HTTPOutput]:
-        if passing:
-            self._phase = Down()
-            return [*self._exchanges.drop(exchange.connection_id, DropReason.FINISHED), LinkFailed()]
-        lost = exchange.errand is Errand.INITIALIZED and status == _NOT_FOUND
-        return self._hopeless(Failure.SESSION_LOST if lost else Failure.HANDSHAKE_REFUSED)
+        if status == _NOT_FOUND and exchange.session_id is not None:
+            self._losses += 1
+            if self._losses > _MAX_LOSSES:
+                return self._hopeless(Failure.SESSION_LOST)
+        elif not passing:
+            return self._hopeless(Failure.HANDSHAKE_REFUSED)
+        self._phase = Down()
+        return [*self._exchanges.drop(exchange.connection_id, DropReason.FINISHED), LinkFailed()]
 
     def _explain(self, exchange: Exchange, refused: PathRefused, news: Sequence[BodyNews]) -> Sequence[HTTPOutput]:
         """The body of a refusal: an error of JSON-RPC about the request says more than the status does."""
@@ -360,19 +367,19 @@ class HTTPClient:
     def _lose_session(self, exchange: Exchange) -> Sequence[HTTPOutput]:
         """404 in a session: it is over, nothing sent in it was looked at. It is renewed, but not for ever (case I2)."""
         told: list[HTTPOutput] = [*self._exchanges.drop(exchange.connection_id, DropReason.FINISHED)]
+        unsent = [] if exchange.errand is Errand.NOTICE else [PathUnsent(exchange.connection_id)]
         match self._phase:
-            case Up(session=session, proven=proven) if session.session_id == exchange.session_id:
-                if not proven:
-                    return [*told, *self._hopeless(Failure.SESSION_LOST)]
+            case Up(session=session) if session.session_id == exchange.session_id:
+                self._losses += 1
+                if self._losses > _MAX_LOSSES:
+                    return [*told, *unsent, *self._hopeless(Failure.SESSION_LOST)]
                 self._phase = Down()
                 told.append(LinkDown())
             case Parting(until=until, session=Session(session_id=exchange.session_id)):
                 self._phase = Parting(until, None)
             case _:
                 pass
-        if exchange.errand is not Errand.NOTICE:
-            told.append(PathUnsent(exchange.connection_id))
-        return told
+        return [*told, *unsent]
 
     def _hopeless(self, failure: Failure) -> Sequence[HTTPOutput]:
         if isinstance(self._phase, Parting):
@@ -438,9 +445,10 @@ class HTTPClient:
     def _settle(self, exchange: Exchange, now: float) -> None:
         self._exchanges.settle(exchange, now + self._config.reply_timeout)
 
-    def _prove(self) -> None:
-        if isinstance(self._phase, Up):
-            self._phase = Up(self._phase.session, proven=True)
+    def _prove(self, exchange: Exchange) -> None:
+        """Note that the server serves the session, if it is the present one in which it has accepted something."""
+        if isinstance(self._phase, Up) and self._phase.session.session_id == exchange.session_id:
+            self._losses = 0
 
     # ------------------------------------------------------------------------------------------------------------ books
 
@@ -454,9 +462,9 @@ class HTTPClient:
         return (
             type(phase).__name__,
             None if isinstance(phase, Down | Opening) else phase.session,
-            phase.proven if isinstance(phase, Up) else None,
             remaining(phase, now),
             self._handshakes,
+            self._losses,
             self._exchanges.snapshot(now),
         )
 

@@ -44,8 +44,6 @@ class Up:
     """Messages can be sent."""
 
     session: Session
-    proven: bool = False
-    """The server has accepted something in this session: it did not forget it at once (case I2)."""
 
 
 @final

@@ -83,11 +83,16 @@ class CancelAtStep(trio.abc.Instrument):
         self.steps_left -= 1
 
 
-async def cancel_at_each_step(scenario: Callable[[], Awaitable[object]], most: int = 500, stride: int = 1) -> int:
+async def cancel_at_each_step(
+    scenario: Callable[[], Awaitable[object]],
+    most: int = 500,
+    stride: int = 1,
+    afterwards: Callable[[], Awaitable[object]] = settle,
+) -> int:
     """Run an async scenario again and again, cancelled so many steps later each time, until it runs to its end.
 
-    The scenario has to leave nothing behind whenever it is cut short: it checks that itself, in a `finally` of its own.
-    Returns how many runs were cut short.
+    The scenario has to leave nothing behind whenever it is cut short: it checks that itself, in a `finally` of its own,
+    or `afterwards` does, which is run after each time. Returns how many runs were cut short.
     """
     for step in range(0, most, stride):
         with trio.CancelScope() as scope, trio.fail_after(10):
@@ -97,6 +102,7 @@ async def cancel_at_each_step(scenario: Callable[[], Awaitable[object]], most: i
                 await scenario()
             finally:
                 trio.lowlevel.remove_instrument(instrument)
+        await afterwards()
         if not scope.cancelled_caught and instrument.steps_left >= 0:
             return step
     raise AssertionError(f"the scenario did not end within {most} steps")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import gc
 import warnings
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 import trio
@@ -12,10 +14,10 @@ import trio.testing
 
 from mcpstreams_sansio.client.config import ClientConfig
 from mcpstreams_sansio.wire.jsonrpc import JSONObject
-from tests.trio.machines import cancel_at_each_step
+from tests.trio.machines import cancel_at_each_step, settle
 from trio_bindings.app import Call
 from trio_bindings.byte_stream import connect_stream, serve_stream
-from trio_bindings.client import ServerRequest
+from trio_bindings.client import ClientSession, ServerRequest
 from trio_bindings.http_client import connect_http
 from trio_bindings.http_server import serve_http
 from trio_bindings.server import LOOPBACK, RunningServer, open_server
@@ -35,7 +37,8 @@ async def answer(_: ServerRequest) -> JSONObject:
     return {"answer": 42}
 
 
-async def run_over_memory() -> None:
+@contextlib.asynccontextmanager
+async def in_memory() -> AsyncIterator[tuple[RunningServer, ClientSession]]:
     async with open_server(handler) as server:
 
         async def dial() -> trio.abc.Stream:
@@ -44,10 +47,13 @@ async def run_over_memory() -> None:
             server.driver.start_soon(serve_stream, server, theirs)
             return ours
 
-        async with (
-            connect_stream(dial, config=CONFIG, on_request=answer) as session,
-            session.call("tools/call", {"name": "t"}) as call,
-        ):
+        async with connect_stream(dial, config=CONFIG, on_request=answer) as session:
+            yield server, session
+
+
+async def run_over_memory() -> None:
+    async with in_memory() as (server, session):
+        async with session.call("tools/call", {"name": "t"}) as call:
             items = [item async for item in call]
             assert len(items) == 2
             assert await call.result() == {"answer": 42}
@@ -71,3 +77,53 @@ async def test_a_client_and_a_server_can_be_cancelled_at_any_step(
         warnings.simplefilter("error")
         assert await cancel_at_each_step(scenario, most=2_000, stride=stride) > 50
         gc.collect()
+
+
+# ------------------------------------------------------------------------------------------------- inside a session
+
+
+async def make_request(session: ClientSession) -> None:
+    await session.request("tools/call", {"name": "t"})
+
+
+async def iterate(session: ClientSession) -> None:
+    async with session.call("tools/call", {"name": "t"}) as call:
+        async for _ in call:
+            continue
+        await call.outcome()
+
+
+async def leave_early(session: ClientSession) -> None:
+    async with session.call("tools/call", {"name": "t"}) as call:
+        await anext(call)
+
+
+async def detach_and_attach(session: ClientSession) -> None:
+    async with session.call("tools/call", {"name": "t"}) as call:
+        await anext(call)
+        handle = call.detach()
+    async with session.attach(handle) as call:
+        await call.result()
+
+
+async def meet_and_tell(session: ClientSession) -> None:
+    await session.connected()
+    await session.notify("notifications/x")
+
+
+@pytest.mark.rule("R22", "R27")
+@pytest.mark.parametrize("use", [make_request, iterate, leave_early, detach_and_attach, meet_and_tell])
+async def test_a_session_serves_on_after_whatever_was_cancelled_in_it(
+    use: Callable[[ClientSession], Awaitable[None]], caplog: pytest.LogCaptureFixture
+) -> None:
+    async with in_memory() as (server, session):
+
+        async def check() -> None:
+            with trio.fail_after(5):
+                assert await session.request("tools/call", {"name": "t"}) == {"answer": 42}
+                await settle()
+            assert (session._calls, session._asks) == ({}, {})
+            assert server._works == {} or use is detach_and_attach, "only what was detached goes on"
+
+        assert await cancel_at_each_step(functools.partial(use, session), afterwards=check) >= 2
+    assert caplog.text == "", "no cancellation is a fault of the application"

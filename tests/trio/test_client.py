@@ -16,10 +16,11 @@ import trio.testing
 
 from mcpstreams_sansio import LocalProtocolError
 from mcpstreams_sansio.client.config import ClientConfig
-from mcpstreams_sansio.client.effects import Failure, NoticeReceived, Recovery
+from mcpstreams_sansio.client.effects import CallLost, Failure, NoticeReceived, Recovery
 from mcpstreams_sansio.client.machine import Client, ClientEffect, ClientInput
 from mcpstreams_sansio.connections import Framing
 from mcpstreams_sansio.wire.jsonrpc import JSONObject, Notification
+from mcpstreams_sansio.wire.refusals import Reason
 from tests.trio.machines import for_ever, settle
 from trio_bindings.app import Call, Handler
 from trio_bindings.byte_stream import Dialer, connect_stream, connect_tcp, serve_stream, serve_tcp
@@ -553,6 +554,67 @@ async def test_wherever_the_request_is_cut_the_tool_runs_once(transport: str, up
         assert await session.request("tools/call", {"name": "t"}) == {"done": True}
         assert proxy.made >= 1
     assert handler.runs == 1
+
+
+class Restarting:
+    """A server on one port, which can be started anew: another instance each time, that remembers nothing."""
+
+    def __init__(self, transport: str, handler: Handler) -> None:
+        self._serve = functools.partial(serve_http if transport == "http" else serve_tcp, handler)
+        self._scope = trio.CancelScope()
+        self.port = 0
+
+    async def start(self, nursery: trio.Nursery) -> None:
+        self._scope.cancel()
+        self._scope = trio.CancelScope()
+        server: RunningServer = await nursery.start(self._run, self._scope)
+        self.port = server.ports[0]
+
+    async def _run(self, scope: trio.CancelScope, task_status: trio.TaskStatus[RunningServer]) -> None:
+        with scope:
+            await self._serve(self.port, task_status=task_status)
+
+
+@contextlib.asynccontextmanager
+async def connected_to_restarting(
+    transport: str, handler: Handler
+) -> AsyncIterator[tuple[ClientSession, Callable[[], Awaitable[None]]]]:
+    with trio.fail_after(20):
+        async with trio.open_nursery() as nursery:
+            server = Restarting(transport, handler)
+            await server.start(nursery)
+            over_http = connect_http(f"http://{LOOPBACK}:{server.port}/mcp", config=SWIFT)
+            connect = over_http if transport == "http" else connect_tcp(LOOPBACK, server.port, config=SWIFT)
+            async with connect as session:
+                yield session, functools.partial(server.start, nursery)
+            nursery.cancel_scope.cancel()
+
+
+@pytest.mark.rule("R16", "R21")
+async def test_a_server_that_restarts_before_it_served_anything_serves_afterwards() -> None:
+    async with connected_to_restarting("http", count_to_three) as (session, restart):
+        await session.connected()
+        await restart()
+        assert await session.request("tools/call", {"name": "t"}) == {"counted": 3}
+
+
+@pytest.mark.rule("R16", "R21")
+@pytest.mark.parametrize("transport", ["tcp", "http"])
+async def test_a_call_that_a_restart_interrupts_is_lost_and_never_run_again(transport: str) -> None:
+    handler = Waiting()
+
+    async def say_and_wait(call: Call) -> JSONObject:
+        await call.notify("notifications/message", {"level": "info", "data": 1})
+        return await handler(call)
+
+    async with connected_to_restarting(transport, say_and_wait) as (session, restart):
+        async with session.call("tools/call", {"name": "t"}) as call:
+            assert data(await anext(call)) == 1
+            await restart()
+            assert await call.outcome() == CallLost(Reason.STREAM_NOT_FOUND)
+        assert handler.runs == 1
+        handler.go_on.set()
+        assert await session.request("tools/call", {"name": "t"}) == {"done": True}
 
 
 async def test_what_it_did_below_the_application_is_counted() -> None:
