@@ -155,7 +155,7 @@ async def test_what_are_no_params_is_a_fault_of_the_handler(params: object, capa
         with pytest.raises(LocalProtocolError):
             await call.notify("notifications/message", params)  # type: ignore[arg-type]  # the mistake that is tested
         with pytest.raises(LocalProtocolError):
-            await call.ask("custom/question", params)  # type: ignore[arg-type]  # the same
+            await call.ask("custom/question", params)  # type: ignore[arg-type]  # asked without a checker
         return {"well": True}
 
     answered = await answer(handler, capabilities)
