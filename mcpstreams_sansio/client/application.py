@@ -47,6 +47,8 @@ def attach(ledger: Ledger, event: AttachCall) -> None:
         first_sent=ledger.now - saved.key_age if saved.sent else None,
         attempt=saved.attempt,
         acked=saved.taken,
+        # It may be one that was let go here, whose connection goes on delivering it.
+        last_path=ledger.shared,
     )
     if saved.stream_id is not None and saved.resume_token is not None:
         call.stream = KnownStream(saved.stream_id, saved.resume_token, saved.interval, saved.window)

@@ -14,7 +14,7 @@ from mcpstreams_sansio.client.positions import Positions
 from mcpstreams_sansio.client.table import CALL_TABLE, CallSignal, CallState
 from mcpstreams_sansio.ids import CallId, ConnectionId, Entropy, RequestId, Secret, StreamId
 from mcpstreams_sansio.tables import follow
-from mcpstreams_sansio.wire.jsonrpc import JSONObject
+from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, JSONObject, Response
 from mcpstreams_sansio.wire.marker import Window
 from mcpstreams_sansio.wire.streams import ResumeInterval, StreamRef
 
@@ -138,6 +138,11 @@ class Call:
     """How it got to its current path."""
     path: ConnectionId | None = None
     """Where the server's next word on it is expected."""
+    last_path: ConnectionId | None = None
+    """Where an attachment of it may still deliver: the path of its latest attempt, unless the server has said that
+    nothing more comes of that one (rule R15)."""
+    unproven: Response | ErrorResponse | None = attrs.field(default=None, repr=False)
+    """While it is attached again: an answer that does not say where it stands, until `end` says it (rule R4)."""
     session: int = -1
     """The session of HTTP in which the server knows its request's id; of this client's, by the ledger's count."""
     errand: RequestId | None = None
@@ -156,6 +161,7 @@ class Call:
     def step(self, signal: CallSignal) -> None:
         """Follow the table: the only place where a call changes its state."""
         self.state = follow(CALL_TABLE, self.state, signal)
+        self.unproven = None
 
     @property
     def keyed(self) -> bool:
@@ -232,6 +238,7 @@ class Call:
             self.end,
             self.way,
             self.path,
+            self.unproven is not None,
             self.errand,
             self.acked,
             self.unacked_bytes,

@@ -305,14 +305,19 @@ def _end_answered(ledger: Ledger, call: Call, event: MessageReceived, sequence: 
 
 
 def _end_unanswered(ledger: Ledger, call: Call, event: MessageReceived, tag: Tag | None) -> None:
-    """The stream is over before its answer is here: passed over, or there is none."""
+    """The stream is over before its answer is here: the answer is held, or was passed over, or there is none."""
     sequence = _sequence(call, tag)
-    if sequence is not None and call.positions.place(sequence) is Place.BEYOND:
+    if sequence is None or call.positions.place(sequence) is not Place.BEYOND:
+        if _is_next(ledger, call, event, tag):
+            endings.refuse(ledger, call, Reason.CANCELLED)
+    elif call.unproven is not None and sequence == call.positions.received + 2:
+        endings.respond(ledger, call, call.unproven)
+        _end_answered(ledger, call, event, sequence)
+    elif call.state is CallState.RECOVERING:
+        endings.refuse(ledger, call, Reason.FINISHED)  # of all that was asked for only this is left (rule Q9a)
+    else:
         # What is missing before it ends with the response, which has no tag if it is an error.
-        call.end = sequence
         recovery.pass_over(ledger, call, sequence - 2)
-    elif _is_next(ledger, call, event, tag):
-        endings.refuse(ledger, call, Reason.CANCELLED)
 
 
 _RECEIVERS: Final = {

@@ -20,7 +20,7 @@ from mcpstreams_sansio.client.inputs import (
 from mcpstreams_sansio.client.ledger import Ledger, Role
 from mcpstreams_sansio.client.policy import StatusVerdict, judge_status
 from mcpstreams_sansio.client.recovery import Fate
-from mcpstreams_sansio.client.table import CallSignal, CallState
+from mcpstreams_sansio.client.table import UNSEEN, CallSignal, CallState
 from mcpstreams_sansio.connections import ConnectionLost
 from mcpstreams_sansio.ids import ConnectionId
 
@@ -107,7 +107,7 @@ def accept(ledger: Ledger, event: PathAccepted) -> None:
         _end(ledger, event.connection_id, arrived=True)
     elif call.state is CallState.CANCELLING:
         cancelling.confirm(ledger, call)
-    elif call.state in (CallState.SENT, CallState.RECOVERING):
+    elif call.state in UNSEEN:
         recovery.contact(ledger, call)
 
 

@@ -148,6 +148,10 @@ class Ledger:
         self.deadlines.clear((TimerKind.CALL, call.call_id))
         self.deadlines.clear((TimerKind.ANSWERS, call.call_id))
 
+    def may_repeat(self, call: Call) -> bool:
+        """Return whether the shared connection may still deliver an attachment of a call that is over for the call."""
+        return self.shared is not None and call.last_path == self.shared
+
     def open_path(self, role: Role, call_id: CallId | None = None, ask_id: RequestId | None = None) -> ConnectionId:
         """Return where the next message can go: the shared connection, or an exchange that begins with it."""
         shared = self.shared
@@ -245,6 +249,7 @@ class Ledger:
             tuple(call.snapshot(now, self.config) for call in self.calls.values()),
             tuple(f"{self.config.instance}.{call.attempt}" for call in self.calls.values()),
             tuple(call.session == self.session for call in self.calls.values()),
+            tuple(self.may_repeat(call) for call in self.calls.values()),
             tuple(self.settling),
             tuple(
                 (path, exchange.role, exchange.session == self.session, exchange.call_id, exchange.ask_id)

@@ -10,9 +10,9 @@ from mcpstreams_sansio.client.calls import Call, Way
 from mcpstreams_sansio.client.effects import AttemptMade, Doubt, ReadAgain, Recovery
 from mcpstreams_sansio.client.ledger import Ledger, Role
 from mcpstreams_sansio.client.policy import find_way, least_pause, luck, pause, within_budget
-from mcpstreams_sansio.client.table import CallSignal, CallState
+from mcpstreams_sansio.client.table import UNSEEN, CallSignal, CallState
 from mcpstreams_sansio.ids import ConnectionId, Secret
-from mcpstreams_sansio.wire.jsonrpc import Request
+from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, Request, Response
 from mcpstreams_sansio.wire.marker import Attempt
 from mcpstreams_sansio.wire.meta import own_meta, with_meta
 from mcpstreams_sansio.wire.streams import ResumeInterval, poll_request, resume_request
@@ -57,12 +57,13 @@ def attempt(ledger: Ledger, call: Call, way: Way) -> None:
         ledger.effects.append(AttemptMade(call.call_id, _RECOVERIES[way]))
     ledger.leave(call)
     ledger.let_sleep(call)
+    again = CallSignal.REATTACH if ledger.may_repeat(call) else CallSignal.RECOVER
     call.way = way
-    call.path = ledger.open_path(Role.CALL, call.call_id)
+    call.path = call.last_path = ledger.open_path(Role.CALL, call.call_id)
     call.session = ledger.session
     call.positions.begin_path()
     _send_by(ledger, call, way, call.path)
-    call.step(CallSignal.SEND if way is Way.SEND else CallSignal.RECOVER)
+    call.step(CallSignal.SEND if way is Way.SEND else again)
     if call.path == ledger.shared:
         call.efforts.path_since = ledger.now
         questions.send_waiting(ledger, call)
@@ -84,7 +85,7 @@ def poll(ledger: Ledger, call: Call) -> None:
 
 def contact(ledger: Ledger, call: Call) -> None:
     """The server shows on the call's path that it has the call."""
-    if call.state in (CallState.SENT, CallState.RECOVERING):
+    if call.state in UNSEEN:
         call.efforts.asked_pause = None
         ledger.let_sleep(call)
     if call.efforts.path_since is None:
@@ -104,7 +105,7 @@ def lose(ledger: Ledger, call: Call, *, asked: float | None = None, fate: Fate =
     efforts = call.efforts
     if call.state is CallState.SENT and fate is Fate.NOT_TAKEN:
         call.first_sent = None
-    elif call.state in (CallState.SENT, CallState.RECOVERING) and fate is Fate.UNKNOWN:
+    elif call.state in UNSEEN and fate is Fate.UNKNOWN:
         efforts.unknown_fates += 1
     if efforts.path_since is not None and ledger.now - efforts.path_since >= ledger.config.steady_after:
         efforts.progress()
@@ -135,12 +136,21 @@ def pass_over(ledger: Ledger, call: Call, sequence: int | None) -> None:
     """
     if sequence is not None:
         call.positions.pass_over(sequence)
-    if call.state is CallState.FULL:
-        return
-    if call.state is CallState.RECOVERING and call.path == ledger.shared:
+    if call.state is CallState.REATTACHING:
+        call.unproven = None
         ledger.wake_once(call, ledger.config.reply_timeout)
-    else:
+    elif call.state is not CallState.FULL:
         lose(ledger, call, fate=Fate.ANSWERED)
+
+
+def await_proof(ledger: Ledger, call: Call, answer: Response | ErrorResponse) -> None:
+    """Keep an answer that does not say where it stands, and may be an old one that was under way (rule R4).
+
+    It counts if `end` comes exactly one above it. With anything else it was an old one, or the server left out `end`:
+    then the new attachment brings the answer again, or its result leads to another that has nothing before it.
+    """
+    call.unproven = answer
+    ledger.wake_once(call, ledger.config.reply_timeout)
 
 
 def come_back_early(ledger: Ledger, call: Call) -> None:

@@ -58,20 +58,37 @@ def _receive_answer(ledger: Ledger, call: Call, message: Response | ErrorRespons
         return
     if call.state not in DELIVERING:
         return
-    if isinstance(message, ErrorResponse) and call.keyed:
-        refusal = read_refused_call(message)
-        # With a stream the error is its response, and the application's own, but for the word that it was taken over.
-        if refusal is not None and (call.stream is None or refusal.reason is Reason.SUPERSEDED):
-            _refused(ledger, call, refusal)
-            return
-    sequence = _sequence(call, message)
-    match call.positions.place(sequence):
-        case Place.NEXT if sequence is not None or call.positions.received >= call.positions.seen:
-            endings.respond(ledger, call, message)
-        case Place.REPEATED:
-            pass
-        case _:
-            recovery.pass_over(ledger, call, sequence)
+    refusal = _refusal_of(call, message)
+    if refusal is None:
+        _take_answer(ledger, call, message)
+    elif call.way is not Way.RESUME:
+        _refused(ledger, call, refusal)
+    # A resume hears of a takeover under its own id, so this word is for an attachment before it (rule R14).
+
+
+def _refusal_of(call: Call, message: Response | ErrorResponse) -> Refusal | None:
+    """Return why the server does not answer a keyed call.
+
+    Once there is a stream an error is the application's own, but for the word that the call was taken over.
+    """
+    if not call.keyed or not isinstance(message, ErrorResponse):
+        return None
+    refusal = read_refused_call(message)
+    return refusal if refusal is not None and (call.stream is None or refusal.reason is Reason.SUPERSEDED) else None
+
+
+def _take_answer(ledger: Ledger, call: Call, message: Response | ErrorResponse) -> None:
+    """Give the caller its answer if nothing is missing before it; what does not say so may have to be proved (R4)."""
+    positions, sequence = call.positions, _sequence(call, message)
+    place = positions.place(sequence)
+    if place is Place.REPEATED:
+        return
+    if place is Place.BEYOND or (sequence is None and positions.received < positions.seen):
+        recovery.pass_over(ledger, call, sequence)
+    elif sequence is None and call.keyed and call.state is CallState.REATTACHING:
+        recovery.await_proof(ledger, call, message)
+    else:
+        endings.respond(ledger, call, message)
 
 
 def _sequence(call: Call, message: Response | ErrorResponse) -> int | None:
@@ -100,15 +117,9 @@ def _receive_reply(ledger: Ledger, call: Call, message: Response | ErrorResponse
 
 
 def _attachment_over(ledger: Ledger, call: Call) -> None:
-    """The result of a resume is the tail of its attachment (rule R15).
-
-    If all that came before it was an `end` out of place, the rest is gone. Otherwise the stream was let go, or there
-    was no room for what came.
-    """
-    if call.state is CallState.RECOVERING and call.end is not None:
-        endings.refuse(ledger, call, Reason.FINISHED)
-    else:
-        recovery.lose(ledger, call, fate=Fate.ANSWERED)
+    """The result of a resume is the tail of its attachment: the stream was let go, or there was no room (rule R15)."""
+    call.last_path = None
+    recovery.lose(ledger, call, fate=Fate.ANSWERED)
 
 
 def _polled(ledger: Ledger, call: Call, message: Response) -> None:

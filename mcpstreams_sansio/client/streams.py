@@ -160,7 +160,7 @@ def _wake_call(ledger: Ledger, call: Call) -> None:
             endings.give_up(ledger, call, Doubt.OUT_OF_BUDGET)
         case CallState.WAITING:
             recovery.depart(ledger, call)
-        case CallState.SENT | CallState.POLLING | CallState.RECOVERING:
+        case CallState.SENT | CallState.POLLING | CallState.RECOVERING | CallState.REATTACHING:
             recovery.lose(ledger, call)
         case CallState.CANCEL_DUE:
             cancelling.announce(ledger, call)

@@ -29,14 +29,17 @@ class CallState(IntEnum):
     POLLING = 5
     """The server was asked whether coming back is worth it."""
     RECOVERING = 6
-    """A resume, a re-send or a cursor is on a path; nothing has come back."""
-    CANCEL_DUE = 7
+    """A resume, a re-send or a cursor is on a path that delivered nothing of it before; nothing has come back."""
+    REATTACHING = 7
+    """A resume or a re-send is on the connection that delivered it before. Nothing of the new attachment has come back,
+    and what the one before was given may still be under way."""
+    CANCEL_DUE = 8
     """The caller has its outcome, cancelled; the server does not know yet."""
-    CANCELLING = 8
+    CANCELLING = 9
     """The server was told of it and has not confirmed."""
-    SETTLING = 9
+    SETTLING = 10
     """The caller has its outcome; the end of the stream, or the last acknowledgement, is still to come."""
-    FINISHED = 10
+    FINISHED = 11
     """Nothing is left of it."""
 
 
@@ -48,29 +51,31 @@ class CallSignal(IntEnum):
     """Its request goes out, and certainly never ran before."""
     RECOVER = 1
     """A resume, a re-send, a cursor or a cancellation goes out."""
-    POLL = 2
+    REATTACH = 2
+    """A resume or a re-send goes out on the connection where an attachment before it may still deliver."""
+    POLL = 3
     """A poll goes out."""
-    STRAND = 3
+    STRAND = 4
     """It is to go out, and nothing can be sent."""
-    CONTACT = 4
+    CONTACT = 5
     """The server shows on the call's path that it has it."""
-    OVERFLOW = 5
+    OVERFLOW = 6
     """The application has more than it takes."""
-    DRAINED = 6
+    DRAINED = 7
     """The application has taken enough, and nothing was passed over meanwhile."""
-    LOSS = 7
+    LOSS = 8
     """Its path delivers no more, and there is a way back."""
-    RESPONSE = 8
+    RESPONSE = 9
     """It was answered."""
-    REFUSAL = 9
+    REFUSAL = 10
     """The server says that it can not be had any more."""
-    GIVE_UP = 10
+    GIVE_UP = 11
     """There is no way back, or none within the budget."""
-    CANCEL = 11
+    CANCEL = 12
     """The application does not want the result any more."""
-    DETACH = 12
+    DETACH = 13
     """The application lets go of it and does not cancel it."""
-    SETTLED = 13
+    SETTLED = 14
     """Nothing is left to be told to anybody."""
 
 
@@ -83,6 +88,7 @@ CALL_TABLE: Final[Table[CallState, CallSignal]] = total_table(
         # to go out, and nothing can be sent
         (S.STRANDED, X.SEND): to(S.SENT, "the link is up, and the call certainly never ran (case H4)"),
         (S.STRANDED, X.RECOVER): to(S.RECOVERING, "the link is up again (P15, R21.3)"),
+        (S.STRANDED, X.REATTACH): to(S.REATTACHING, "taken up again on the connection on which it was let go (R27)"),
         (S.STRANDED, X.POLL): to(S.POLLING, "the link is up again, and policy asks first (P27)"),
         (S.STRANDED, X.STRAND): to(S.STRANDED, "the link is still down"),
         (S.STRANDED, X.CONTACT): never("no path is its own"),
@@ -98,6 +104,7 @@ CALL_TABLE: Final[Table[CallState, CallSignal]] = total_table(
         # on a path for the first time
         (S.SENT, X.SEND): never("it is out already"),
         (S.SENT, X.RECOVER): never("its path is not lost"),
+        (S.SENT, X.REATTACH): never("its path is not lost"),
         (S.SENT, X.POLL): never("its path is not lost"),
         (S.SENT, X.STRAND): never("its path is not lost"),
         (S.SENT, X.CONTACT): to(S.FOLLOWING, "create, a position, a message or a 2xx head (rules H10, P7)"),
@@ -113,6 +120,7 @@ CALL_TABLE: Final[Table[CallState, CallSignal]] = total_table(
         # its path delivers
         (S.FOLLOWING, X.SEND): never("it is out already"),
         (S.FOLLOWING, X.RECOVER): never("its path is not lost"),
+        (S.FOLLOWING, X.REATTACH): never("its path is not lost"),
         (S.FOLLOWING, X.POLL): never("its path is not lost"),
         (S.FOLLOWING, X.STRAND): never("its path is not lost"),
         (S.FOLLOWING, X.CONTACT): to(S.FOLLOWING, "whatever comes next (P12)"),
@@ -127,7 +135,8 @@ CALL_TABLE: Final[Table[CallState, CallSignal]] = total_table(
         (S.FOLLOWING, X.SETTLED): never("it has no outcome"),
         # its path delivers more than is taken
         (S.FULL, X.SEND): never("it is out already"),
-        (S.FULL, X.RECOVER): to(S.RECOVERING, "taken down to half: attach again for what was passed over (R14, R23)"),
+        (S.FULL, X.RECOVER): to(S.RECOVERING, "taken down to half: ask again for what was passed over (R23)"),
+        (S.FULL, X.REATTACH): to(S.REATTACHING, "taken down to half: attach again for what was passed over (R23)"),
         (S.FULL, X.POLL): never("its path is not lost"),
         (S.FULL, X.STRAND): never("its path is not lost"),
         (S.FULL, X.CONTACT): to(S.FULL, "taken up where it can not come again, else passed over (R23)"),
@@ -143,6 +152,7 @@ CALL_TABLE: Final[Table[CallState, CallSignal]] = total_table(
         # a pause runs
         (S.WAITING, X.SEND): to(S.SENT, "it was refused before it could run, so it goes out anew (case H4)"),
         (S.WAITING, X.RECOVER): to(S.RECOVERING, "the pause is over (P26, Q7f)"),
+        (S.WAITING, X.REATTACH): to(S.REATTACHING, "the pause is over, and the connection was not lost (R4, R14)"),
         (S.WAITING, X.POLL): to(S.POLLING, "the pause is over, and policy asks first (P27)"),
         (S.WAITING, X.STRAND): to(S.STRANDED, "the pause is over, and nothing can be sent"),
         (S.WAITING, X.CONTACT): never("no path is its own"),
@@ -158,6 +168,7 @@ CALL_TABLE: Final[Table[CallState, CallSignal]] = total_table(
         # asked whether coming back is worth it
         (S.POLLING, X.SEND): never("a poll is out"),
         (S.POLLING, X.RECOVER): to(S.RECOVERING, "something is there to be had (P31)"),
+        (S.POLLING, X.REATTACH): to(S.REATTACHING, "something is there, and the connection was not lost (P31)"),
         (S.POLLING, X.POLL): never("a poll is out"),
         (S.POLLING, X.STRAND): never("a poll is out"),
         (S.POLLING, X.CONTACT): never("a poll delivers nothing (P27)"),
@@ -173,6 +184,7 @@ CALL_TABLE: Final[Table[CallState, CallSignal]] = total_table(
         # a resume, a re-send or a cursor is out
         (S.RECOVERING, X.SEND): never("an attempt is out"),
         (S.RECOVERING, X.RECOVER): never("an attempt is out"),
+        (S.RECOVERING, X.REATTACH): never("an attempt is out"),
         (S.RECOVERING, X.POLL): never("an attempt is out"),
         (S.RECOVERING, X.STRAND): never("an attempt is out"),
         (S.RECOVERING, X.CONTACT): to(S.FOLLOWING, "attached (Q2g)"),
@@ -185,9 +197,30 @@ CALL_TABLE: Final[Table[CallState, CallSignal]] = total_table(
         (S.RECOVERING, X.CANCEL): to(S.CANCEL_DUE, "the caller need not wait for the server (R22)"),
         (S.RECOVERING, X.DETACH): to(S.FINISHED, "the saved call brings it back (R27)"),
         (S.RECOVERING, X.SETTLED): never("it has no outcome"),
+        # a resume or a re-send is out where an attachment before it may still deliver
+        (S.REATTACHING, X.SEND): never("an attempt is out"),
+        (S.REATTACHING, X.RECOVER): never("an attempt is out"),
+        (S.REATTACHING, X.REATTACH): never("an attempt is out"),
+        (S.REATTACHING, X.POLL): never("an attempt is out"),
+        (S.REATTACHING, X.STRAND): never("an attempt is out"),
+        (S.REATTACHING, X.CONTACT): to(
+            S.FOLLOWING, "an old message or a new one: nothing is missing from here on (R4)"
+        ),
+        (S.REATTACHING, X.OVERFLOW): never("the message that fills it is a contact first"),
+        (S.REATTACHING, X.DRAINED): never("it is not full"),
+        (S.REATTACHING, X.LOSS): to(S.WAITING, "lost, let go, too early, or only what was under way came (Q7f)"),
+        (S.REATTACHING, X.RESPONSE): to(
+            S.SETTLING, "its position, or that of `end`, says that nothing is missing (R4)"
+        ),
+        (S.REATTACHING, X.REFUSAL): to(S.FINISHED, "abandoned, expired, cancelled, unknown, taken over (P18, Q6b)"),
+        (S.REATTACHING, X.GIVE_UP): to(S.FINISHED, "out of budget, or an answer without sense (cases G2, G3)"),
+        (S.REATTACHING, X.CANCEL): to(S.CANCEL_DUE, "the caller need not wait for the server (R22)"),
+        (S.REATTACHING, X.DETACH): to(S.FINISHED, "the saved call brings it back (R27)"),
+        (S.REATTACHING, X.SETTLED): never("it has no outcome"),
         # cancelled, and the server does not know
         (S.CANCEL_DUE, X.SEND): never("a cancelled call never goes out (case M8)"),
         (S.CANCEL_DUE, X.RECOVER): to(S.CANCELLING, "the cancellation goes out (R22, Q9b)"),
+        (S.CANCEL_DUE, X.REATTACH): never("nobody wants its messages (P25)"),
         (S.CANCEL_DUE, X.POLL): never("nobody wants its messages (P25)"),
         (S.CANCEL_DUE, X.STRAND): to(S.CANCEL_DUE, "the link is down: told later, within its own budget (R22)"),
         (S.CANCEL_DUE, X.CONTACT): never("no path is its own"),
@@ -203,6 +236,7 @@ CALL_TABLE: Final[Table[CallState, CallSignal]] = total_table(
         # the server was told
         (S.CANCELLING, X.SEND): never("a cancelled call never goes out (case M8)"),
         (S.CANCELLING, X.RECOVER): never("the cancellation is out"),
+        (S.CANCELLING, X.REATTACH): never("nobody wants its messages (P25)"),
         (S.CANCELLING, X.POLL): never("nobody wants its messages (P25)"),
         (S.CANCELLING, X.STRAND): never("the cancellation is out"),
         (S.CANCELLING, X.CONTACT): to(
@@ -220,6 +254,7 @@ CALL_TABLE: Final[Table[CallState, CallSignal]] = total_table(
         # answered
         (S.SETTLING, X.SEND): never("it has its outcome"),
         (S.SETTLING, X.RECOVER): never("an answered call is not resumed (Q3d)"),
+        (S.SETTLING, X.REATTACH): never("an answered call is not resumed (Q3d)"),
         (S.SETTLING, X.POLL): never("an answered call is not resumed (Q3d)"),
         (S.SETTLING, X.STRAND): never("an answered call is not resumed (Q3d)"),
         (S.SETTLING, X.CONTACT): to(S.SETTLING, "end, or what is ignored after it (Q3d)"),
@@ -235,6 +270,7 @@ CALL_TABLE: Final[Table[CallState, CallSignal]] = total_table(
         # nothing is left
         (S.FINISHED, X.SEND): never("nothing is left of it"),
         (S.FINISHED, X.RECOVER): never("nothing is left of it"),
+        (S.FINISHED, X.REATTACH): never("nothing is left of it"),
         (S.FINISHED, X.POLL): never("nothing is left of it"),
         (S.FINISHED, X.STRAND): never("nothing is left of it"),
         (S.FINISHED, X.CONTACT): never("nothing is left of it"),
@@ -250,8 +286,11 @@ CALL_TABLE: Final[Table[CallState, CallSignal]] = total_table(
     },
 )
 
-DELIVERING: Final = frozenset({S.SENT, S.FOLLOWING, S.FULL, S.RECOVERING})
+DELIVERING: Final = frozenset({S.SENT, S.FOLLOWING, S.FULL, S.RECOVERING, S.REATTACHING})
 """States in which the call's path delivers its messages."""
+
+UNSEEN: Final = frozenset({S.SENT, S.RECOVERING, S.REATTACHING})
+"""Those of them in which the server has not shown yet that it has the call."""
 
 SETTLED_FOR_CALLER: Final = frozenset({S.CANCEL_DUE, S.CANCELLING, S.SETTLING, S.FINISHED})
 """States in which the caller has its outcome."""

@@ -38,6 +38,10 @@ WORLDS = [
     "multiplexed marker calls=2 messages=0 cuts=1",
     "multiplexed marker messages=2 cuts=1 slow_takes=2 max_unread=1",
     "multiplexed marker messages=0 cuts=1 detaches=1 releases=1",
+    "multiplexed marker failures=1 detaches=1",
+    "multiplexed marker messages=0 hurries=1 detaches=1",
+    "multiplexed marker messages=0 cancels=1 detaches=2 poll_first=1",
+    "multiplexed marker messages=3 cancels=1 slow_takes=3 max_unread=1",
     "multiplexed marker messages=0 cuts=1 slow_writes=2 polls=1",
     "multiplexed marker hurries=1 slow_writes=1 stalls=1",
     "multiplexed draft asks=1 cuts=1",
@@ -114,18 +118,14 @@ SERVER_CELLS_BEYOND = {
 
 CLIENT_CELLS_BEYOND = {
     "CANCELLING/CONTACT",
-    "FULL/CANCEL",
-    "FULL/CONTACT",
     "FULL/DETACH",
     "FULL/GIVE_UP",
     "FULL/OVERFLOW",
     "FULL/RECOVER",
     "FULL/REFUSAL",
-    "POLLING/CANCEL",
-    "POLLING/DETACH",
     "POLLING/GIVE_UP",
+    "REATTACHING/GIVE_UP",
     "SENT/REFUSAL",
-    "STRANDED/POLL",
 }
 """The same for the client."""
 

@@ -46,6 +46,9 @@ def check_call(ledger: Ledger, call: Call) -> None:
         assert call.path is None
     if call.path is not None:
         assert call.path == ledger.shared or call.path in ledger.exchanges
+    assert call.unproven is None or call.state is CallState.REATTACHING
+    if call.unproven is not None:
+        assert (TimerKind.CALL, call.call_id) in ledger.deadlines, "the proof may never come"
     if call.state in TIMED:
         assert (TimerKind.CALL, call.call_id) in ledger.deadlines
     if call.stream is not None:

@@ -70,7 +70,7 @@ def test_old_messages_under_way_do_not_look_like_a_gap_of_the_new_attachment() -
     talk.wait(1.0)
     assert talk.progresses(4) == []
     assert talk.fails(5) == [], "an error that was under way: messages before it are missing"
-    assert talk.state() is CallState.RECOVERING
+    assert talk.state() is CallState.REATTACHING
     assert talk.progresses(2) == ["1: progress 1 @2"]
     assert talk.progresses(3) == ["1: progress 2 @3"]
 

@@ -62,6 +62,13 @@ def recovering(talk: Conversation) -> None:
     talk.wait(1.0)
 
 
+def reattaching(talk: Conversation) -> None:
+    """Come back to the connection that has refused to be come back to so early."""
+    recovering(talk)
+    talk.rejects("1.1", Reason.TOO_EARLY, path_of(talk))
+    talk.wait(2.0)
+
+
 def cancel_due(talk: Conversation) -> None:
     following(talk)
     cut(talk)
@@ -97,6 +104,7 @@ STATES: Final[dict[CallState, Callable[[Conversation], None]]] = {
     CallState.WAITING: waiting,
     CallState.POLLING: polling,
     CallState.RECOVERING: recovering,
+    CallState.REATTACHING: reattaching,
     CallState.CANCEL_DUE: cancel_due,
     CallState.CANCELLING: cancelling,
     CallState.SETTLING: settling,
@@ -138,6 +146,9 @@ def test_h2_whatever_is_answered_the_caller_has_one_outcome(
             STATES[state](talk)
             if state is CallState.SETTLING and server is DRAFT and not http:
                 assert talk.state() is None, "what is answered without the marker is over"
+                continue
+            if state is CallState.REATTACHING and http:
+                assert talk.state() is CallState.RECOVERING, "each attempt has an exchange of its own"
                 continue
             assert talk.state() is state
             ended = int(state in SETTLED_FOR_CALLER)
