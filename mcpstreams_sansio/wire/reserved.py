@@ -18,11 +18,16 @@ _METHODS: Final = frozenset({INITIALIZE, INITIALIZED, CANCELLED})
 _PREFIXES: Final = ("stream/", "notifications/stream/", OWN_PREFIX, f"notifications/{OWN_PREFIX}")
 
 
-def check_application_method(method: str) -> None:
+def check_application_method(method: object) -> None:
     """Refuse a method of the handshake, of cancellation, of streams or of our extension.
 
+    Args:
+        method: What the application gave, whatever that is.
+
     Raises:
-        LocalProtocolError: It is one of them.
+        LocalProtocolError: It is one of them, or no text.
     """
+    if not isinstance(method, str):
+        raise LocalProtocolError("method must be a string")
     if method in _METHODS or method.startswith(_PREFIXES):
         raise LocalProtocolError("this method is sent by the package itself, never by an application")

@@ -28,6 +28,12 @@ def test_a_method_of_the_package_is_refused(method: str) -> None:
         check_application_method(method)
 
 
+@pytest.mark.parametrize("method", [None, 5, b"ping", ["ping"]])
+def test_what_is_no_text_is_no_method(method: object) -> None:
+    with pytest.raises(LocalProtocolError, match="must be a string"):
+        check_application_method(method)
+
+
 @pytest.mark.parametrize(
     "method", ["tools/call", "ping", "notifications/progress", "notifications/message", "streams/list", "x/stream/poll"]
 )
