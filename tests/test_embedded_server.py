@@ -95,7 +95,7 @@ def returns(value: object) -> Callable[[Request], Tool]:
 
 def says(value: object) -> Callable[[Request], Tool]:
     def tool(_: Request) -> Tool:
-        yield value  # type: ignore[misc]  # the same
+        yield value  # type: ignore[misc]  # the same mistake, earlier
         return {}
 
     return tool
