@@ -80,9 +80,17 @@ from mcpstreams_sansio.framing.event_ids import event_id, parse_event_id
 from mcpstreams_sansio.framing.limits import FrameTooLargeError
 from mcpstreams_sansio.framing.lines import LineDecoder, encode_line
 from mcpstreams_sansio.framing.sse import SSEDecoder, SSEEvent, encode_comment, encode_event
-from mcpstreams_sansio.http.checks import HTTPRefusal, first_refusal
+from mcpstreams_sansio.http.checks import first_refusal
 from mcpstreams_sansio.http.config import HTTPConfig
-from mcpstreams_sansio.http.messages import Headers, HeadReceived, HTTPRequest, RequestReceived, SendHead, SendRequest
+from mcpstreams_sansio.http.messages import (
+    Headers,
+    HeadReceived,
+    HTTPRefusal,
+    HTTPRequest,
+    RequestReceived,
+    SendHead,
+    SendRequest,
+)
 from mcpstreams_sansio.ids import (
     Address,
     CallId,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import email.utils
 import http
+import http.client
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Final, TypeVar, final
 
@@ -177,7 +178,7 @@ class H11Connection:
         added = [(b"date", email.utils.formatdate(usegmt=True).encode())]
         if self._h11.their_state is not h11.DONE:  # the rest of the request is still to come, and nobody will read it
             added.append((b"connection", b"close"))
-        reason = http.HTTPStatus(status).phrase.encode()
+        reason = http.client.responses.get(status, "").encode()
         self._head = h11.Response(status_code=status, headers=[*headers, *added], reason=reason)
 
     async def send_body(self, chunks: Iterable[bytes]) -> None:

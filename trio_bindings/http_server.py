@@ -12,7 +12,7 @@ import trio
 
 from mcpstreams_sansio.connections import EndWriting, Write
 from mcpstreams_sansio.http.checks import first_refusal
-from mcpstreams_sansio.http.messages import HTTPRequest, RequestReceived, SendHead
+from mcpstreams_sansio.http.messages import HTTPRefusal, HTTPRequest, RequestReceived, SendHead
 from mcpstreams_sansio.ids import Address, Principal
 from mcpstreams_sansio.server.machine import ServerConfig
 from trio_bindings.addresses import address_of
@@ -24,8 +24,9 @@ from trio_bindings.h11_connection import H11Connection, HTTPLimits, PeerGoneErro
 from trio_bindings.logs.interface import StreamLog
 from trio_bindings.server import LOOPBACK, MAX_CONNECTIONS, ClientNotificationHandler, RunningServer, open_server
 
-Authenticate: TypeAlias = Callable[[HTTPRequest], Principal | None]
-"""Says by its head who made a request, before its body is read; `None` is nobody in particular (rule R25)."""
+Authenticate: TypeAlias = Callable[[HTTPRequest], Principal | HTTPRefusal | None]
+"""Says by its head who made a request, before its body is read; `None` is nobody in particular (rule R25), and a
+refusal is for those who may not come in at all."""
 
 WrapStream: TypeAlias = Callable[[trio.SocketStream], trio.abc.Stream]
 """Makes of an accepted socket what HTTP is spoken on: `functools.partial(trio.SSLStream, ssl_context=..., ...)`."""
@@ -110,10 +111,13 @@ async def _serve_next(
     received = await _next_request(server, http, authenticate)
     if received is None:
         return False
-    request, principal = received
+    request, sender = received
+    principal, refusal = (None, sender) if isinstance(sender, HTTPRefusal) else (sender, None)
     exchange = server.driver.add_connection(server.driver.new_connection_id())
     with server.driver.carry(exchange):
-        server.driver.submit(RequestReceived(exchange.connection_id, request, fresh_entropy(), principal, address))
+        server.driver.submit(
+            RequestReceived(exchange.connection_id, request, fresh_entropy(), principal, address, refusal)
+        )
         async with trio.open_nursery() as nursery:
             nursery.start_soon(_watch, http, nursery.cancel_scope)
             nursery.start_soon(_respond, exchange, http, nursery.cancel_scope)
@@ -122,10 +126,11 @@ async def _serve_next(
 
 async def _next_request(
     server: RunningServer, http: H11Connection, authenticate: Authenticate | None
-) -> tuple[HTTPRequest, Principal | None] | None:
+) -> tuple[HTTPRequest, Principal | HTTPRefusal | None] | None:
     """Return the next request and who made it, or None if there will be none on this stream.
 
-    The core says whether a body is worth reading: of a request that is refused for its head it is not (case Q1).
+    The core says whether a body is worth reading: of a request that is refused for its head it is not (case Q1). Nor is
+    that of somebody who is not let in.
     """
     try:
         with server.until_drained():
@@ -133,17 +138,19 @@ async def _next_request(
         if server.is_draining:
             return None
         head = await http.read_head()
-        if first_refusal(head, server.config.http) is not None:
+        sender = first_refusal(head, server.config.http) or await _sender_of(head, authenticate, http)
+        if isinstance(sender, HTTPRefusal):
             http.pass_over_body()
-            return head, None
-        principal = await _principal_of(head, authenticate, http)
-        return attrs.evolve(head, body=await http.read_body()), principal
+            return head, sender
+        return attrs.evolve(head, body=await http.read_body()), sender
     except PeerGoneError:
         return None
 
 
-async def _principal_of(head: HTTPRequest, authenticate: Authenticate | None, http: H11Connection) -> Principal | None:
-    """Return who made a request.
+async def _sender_of(
+    head: HTTPRequest, authenticate: Authenticate | None, http: H11Connection
+) -> Principal | HTTPRefusal | None:
+    """Return who made a request, or why nobody is let in with it.
 
     Raises:
         PeerGoneError: The application could not say, and the request was answered so.

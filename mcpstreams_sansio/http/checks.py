@@ -12,12 +12,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Final, TypeAlias, final
-
-import attrs
+from typing import Final, TypeAlias
 
 from mcpstreams_sansio.http.config import HTTPConfig
-from mcpstreams_sansio.http.messages import Headers, HTTPRequest, find_header
+from mcpstreams_sansio.http.messages import HTTPRefusal, HTTPRequest, find_header
 from mcpstreams_sansio.wire.revisions import find_revision
 
 METHODS: Final = (b"POST", b"GET", b"DELETE")
@@ -32,16 +30,6 @@ _REFUSING: Final = re.compile(rb"\s*q\s*=\s*0(\.0*)?\s*", re.IGNORECASE)
 """The parameter of a range in `Accept` that makes it say: anything but this."""
 _MANY_DIGITS: Final = 19
 """A number of so many digits is above every limit, whatever follows."""
-
-
-@final
-@attrs.frozen
-class HTTPRefusal:
-    """A request that is not served, and how that is said."""
-
-    status: int
-    why: str
-    headers: Headers = ()
 
 
 Check: TypeAlias = Callable[[HTTPRequest, HTTPConfig], HTTPRefusal | None]

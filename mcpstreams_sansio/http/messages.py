@@ -41,6 +41,22 @@ class HTTPRequest:
 
 @final
 @attrs.frozen
+class HTTPRefusal:
+    """A request that is not served, and how that is said.
+
+    Raises:
+        ValueError: `status` is none of a refusal.
+    """
+
+    status: int = attrs.field(validator=[attrs.validators.ge(400), attrs.validators.lt(600)])
+    why: str
+    """One sentence, which the peer reads."""
+    headers: Headers = attrs.field(default=(), repr=False)
+    """What the head says besides the usual: `www-authenticate`, `retry-after` and the like."""
+
+
+@final
+@attrs.frozen
 class RequestReceived:
     """Server: an exchange begins. Its id was never used before."""
 
@@ -50,6 +66,8 @@ class RequestReceived:
     principal: Principal | None = None
     address: Address | None = None
     """Whose quota the request counts against if nobody was authenticated; what has none counts as one peer."""
+    refusal: HTTPRefusal | None = None
+    """Why the application lets nobody in with this request; the body may be unread then."""
 
 
 @final

@@ -15,9 +15,9 @@ import attrs
 from mcpstreams_sansio.connections import ConnectionLost, DropConnection, EndWriting, Framing
 from mcpstreams_sansio.errors import INVALID_REQUEST, RemoteProtocolError
 from mcpstreams_sansio.framing.event_ids import parse_event_id
-from mcpstreams_sansio.http.checks import ALLOW, EVENTS_TYPE, JSON_TYPE, HTTPRefusal, accepts, first_refusal
+from mcpstreams_sansio.http.checks import ALLOW, EVENTS_TYPE, JSON_TYPE, accepts, first_refusal
 from mcpstreams_sansio.http.config import HTTPConfig
-from mcpstreams_sansio.http.messages import SESSION_HEADER, Headers, RequestReceived, SendHead, find_header
+from mcpstreams_sansio.http.messages import SESSION_HEADER, Headers, HTTPRefusal, RequestReceived, SendHead, find_header
 from mcpstreams_sansio.http.sessions import Owner, Session, Sessions, owner_of
 from mcpstreams_sansio.ids import ConnectionId, Digest, Secret
 from mcpstreams_sansio.server.config import StreamsConfig
@@ -83,7 +83,7 @@ class HTTPServer:
 
     def receive(self, event: RequestReceived, now: float) -> Sequence[FrontInput]:
         """Return what a request means: the opening of its connection first, then what is asked for."""
-        refused = first_refusal(event.request, self.config)
+        refused = first_refusal(event.request, self.config) or event.refusal
         if refused is not None:
             return self._refuse(event, refused)
         message: Message | None = None

@@ -26,7 +26,7 @@ from mcpstreams_sansio.connections import (
 from mcpstreams_sansio.framing.event_ids import parse_event_id
 from mcpstreams_sansio.framing.sse import SSEDecoder, SSEEvent
 from mcpstreams_sansio.http.config import HTTPConfig
-from mcpstreams_sansio.http.messages import Headers, HTTPRequest, RequestReceived, SendHead
+from mcpstreams_sansio.http.messages import Headers, HTTPRefusal, HTTPRequest, RequestReceived, SendHead
 from mcpstreams_sansio.ids import Address, ConnectionId, Entropy, Principal, StreamId
 from mcpstreams_sansio.server.config import StreamsConfig
 from mcpstreams_sansio.server.effects import StartCall, WriteLog
@@ -288,6 +288,7 @@ class Serving:
         *headers: tuple[bytes, bytes],
         principal: str | None = None,
         address: str | None = None,
+        refusal: HTTPRefusal | None = None,
         target: bytes = b"/mcp",
         slow: bool = False,
     ) -> Seen:
@@ -295,7 +296,7 @@ class Serving:
         seen = self._open(Framing.HTTP, slow=slow)
         asked = HTTPRequest(method, target, headers, body)
         place = None if address is None else Address(address)
-        self.submit(RequestReceived(seen.connection_id, asked, self.entropy(), named(principal), place))
+        self.submit(RequestReceived(seen.connection_id, asked, self.entropy(), named(principal), place, refusal))
         return seen
 
     def post(

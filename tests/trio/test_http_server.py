@@ -15,7 +15,7 @@ import trustme
 
 from mcpstreams_sansio import Principal
 from mcpstreams_sansio.http.config import HTTPConfig
-from mcpstreams_sansio.http.messages import HTTPRequest, find_header
+from mcpstreams_sansio.http.messages import HTTPRefusal, HTTPRequest, find_header
 from mcpstreams_sansio.server.config import StreamsConfig
 from mcpstreams_sansio.server.machine import ServerConfig
 from mcpstreams_sansio.wire.jsonrpc import JSONObject
@@ -509,6 +509,31 @@ async def test_the_application_is_asked_by_the_head_alone_and_not_about_what_is_
         assert asked == []
         await peer.initializes(STOCK)
     assert [(request.method, request.body) for request in asked] == [(b"POST", b"")] * 2
+
+
+async def test_whom_the_application_does_not_let_in_is_told_so_before_its_body_comes() -> None:
+    def authenticate(request: HTTPRequest) -> Principal | HTTPRefusal:
+        if find_header(request.headers, b"authorization") == b"Bearer alice's":
+            return Principal("alice")
+        return HTTPRefusal(401, "say who you are", ((b"www-authenticate", b"Bearer"),))
+
+    async with serving(echo, authenticate=authenticate) as (_, peer):
+        stream = await peer.connects()
+        head = peer.request("POST", Content_Type="application/json", Expect="100-continue")
+        await stream.send_all(head.replace(b"Content-Length: 0", b"Content-Length: 100"))
+        exchange = await Exchange(stream).begins()
+        assert (exchange.status, exchange.header(b"www-authenticate")) == (401, b"Bearer")
+        assert exchange.header(b"connection") == b"close"
+        other = await peer.connects()
+        await other.send_all(
+            peer.posting(id=1, method="ping").replace(b"Host", b"Authorization: Bearer alice's\r\nHost", 1)
+        )
+        assert (await Exchange(other).begins()).status == 400, "let in, and in no session"
+
+
+async def test_a_refusal_may_have_a_status_that_has_no_name() -> None:
+    async with serving(echo, authenticate=lambda _: HTTPRefusal(499, "no")) as (_, peer):
+        assert (await peer.posts(id=1, method="ping")).status == 499
 
 
 async def test_a_fault_while_authenticating_is_the_requests_alone(caplog: pytest.LogCaptureFixture) -> None:

@@ -10,7 +10,6 @@ from mcpstreams_sansio.http.checks import (
     EVENTS_TYPE,
     JSON_TYPE,
     Check,
-    HTTPRefusal,
     accepts,
     check_accept,
     check_content_type,
@@ -23,7 +22,7 @@ from mcpstreams_sansio.http.checks import (
     first_refusal,
 )
 from mcpstreams_sansio.http.config import LOOPBACK_HOSTS, HTTPConfig
-from mcpstreams_sansio.http.messages import HTTPRequest, find_header
+from mcpstreams_sansio.http.messages import HTTPRefusal, HTTPRequest, find_header
 from mcpstreams_sansio.wire.revisions import Revision
 
 CONFIG = HTTPConfig()
@@ -400,6 +399,12 @@ def test_no_refusal_repeats_what_was_refused(check: Check) -> None:
         return
     for value in (b"evil", b"null", b"image", b"text/plain", b"yy"):
         assert value not in repr(refused).encode()
+
+
+@pytest.mark.parametrize("status", [0, 200, 302, 399, 600])
+def test_what_is_no_refusal_can_not_be_used_as_one(status: int) -> None:
+    with pytest.raises(ValueError, match="status"):
+        HTTPRefusal(status, "no")
 
 
 # ------------------------------------------------------------------------------------------------------ configuration

@@ -8,7 +8,7 @@ from mcpstreams_sansio.connections import EndWriting
 from mcpstreams_sansio.errors import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR
 from mcpstreams_sansio.http.checks import EVENTS_TYPE, JSON_TYPE
 from mcpstreams_sansio.http.config import HTTPConfig
-from mcpstreams_sansio.http.messages import Headers, HTTPRequest, RequestReceived
+from mcpstreams_sansio.http.messages import Headers, HTTPRefusal, HTTPRequest, RequestReceived
 from mcpstreams_sansio.http.server import HTTPServer
 from mcpstreams_sansio.http.sessions import Sessions
 from mcpstreams_sansio.ids import ConnectionId, Entropy
@@ -37,6 +37,30 @@ CALL = Request(1, "tools/call", {"name": "work"})
 LIST = Request(2, "resources/list")
 PING = Request("p", "ping")
 NO_BODY: Headers = ()
+
+
+# --------------------------------------------------------------------------------------------------- who is not let in
+
+UNKNOWN = HTTPRefusal(401, "say who you are", ((b"www-authenticate", b"Bearer"),))
+
+
+@pytest.mark.rule("H33")
+@pytest.mark.parametrize("method", [b"POST", b"GET", b"DELETE"])
+def test_whom_the_application_does_not_let_in_is_told_so_whatever_it_wants(method: bytes) -> None:
+    one = Serving()
+    session = one.begin()
+    headers: Headers = (HOST, JSON_AND_EVENTS, JSON, (b"mcp-session-id", session))
+    seen = one.request(method, b"", *headers, refusal=UNKNOWN)
+    assert (seen.status, seen.headers[b"www-authenticate"]) == (401, b"Bearer")
+    assert (seen.refusal.id, seen.refusal.message) == (None, "say who you are")
+    one.assert_at_rest(sessions=1)
+
+
+@pytest.mark.rule("H2")
+def test_a_page_of_somebody_else_is_not_even_asked_who_it_is() -> None:
+    one = Serving()
+    headers: Headers = (HOST, JSON_AND_EVENTS, JSON, (b"origin", b"null"))
+    assert one.request(b"POST", encoded(PING), *headers, refusal=UNKNOWN).status == 403
 
 
 # ---------------------------------------------------------------------------------------------- what a POST is answered
