@@ -48,6 +48,7 @@ from mcpstreams_sansio.client.inputs import (
     ClientOrder,
     ClientStreamsInput,
     CloseClient,
+    ConnectFailed,
     DetachCall,
     GivenUp,
     LinkDown,
@@ -61,6 +62,7 @@ from mcpstreams_sansio.client.inputs import (
 from mcpstreams_sansio.client.link import Demand, Link, LinkSignal, LinkState
 from mcpstreams_sansio.client.streams import ClientStreams
 from mcpstreams_sansio.connections import (
+    ConnectionLost,
     DeadlineReached,
     DropConnection,
     EndWriting,
@@ -181,8 +183,12 @@ class Client:
         self._check(event, now)
         self._now = now
         effects: list[ClientEffect] = []
-        self._catch_up(effects)
-        self._apply(event, effects)
+        if isinstance(event, ConnectionLost | ConnectFailed):  # nothing that is due may be ordered for it any more
+            self._apply(event, effects)
+            self._catch_up(effects)
+        else:
+            self._catch_up(effects)
+            self._apply(event, effects)
         self._keep_link(effects)
         return effects
 

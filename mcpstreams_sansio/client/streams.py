@@ -1,7 +1,7 @@
 """`ClientStreams`: the calls of a client as one machine; each survives every disconnection that it can.
 
-An input is checked, then due deadlines are processed, then the input is applied. Only the loss of the link comes before
-what is due, since nothing of that could be sent any more.
+An input is checked, then due deadlines are processed, then the input is applied. Only the end of a path comes before
+what is due, since nothing of that can be ordered for it any more.
 
 The rooms beside this one do the work, all of them on one `Ledger`: `application` (what is wanted of calls), `recovery`
 (how a call gets to its server), `delivery` and `replies` (what comes back), `questions`, `cancelling`, `acknowledging`,
@@ -111,11 +111,13 @@ class ClientStreams:
         self.check(event, now)
         ledger = self._ledger
         ledger.now = now
-        if isinstance(event, LinkDown):
-            exchanges.link_down(ledger, event)  # once more below, where it finds nothing to do
+        apply = _APPLY[type(event)]
+        if isinstance(event, _ENDS):
+            apply(ledger, event)  # type: ignore[arg-type]  # a test pairs each type with its function
         while (timer := ledger.deadlines.pop_due(now)) is not None:
             _wake(ledger, timer)
-        _APPLY[type(event)](ledger, event)  # type: ignore[arg-type]  # a test pairs each type with its function
+        if not isinstance(event, _ENDS):
+            apply(ledger, event)  # type: ignore[arg-type]  # a test pairs each type with its function
         effects, ledger.effects = ledger.effects, []
         return effects
 
@@ -175,6 +177,9 @@ def _wake_call(ledger: Ledger, call: Call) -> None:
 def _note_time(_: Ledger, __: DeadlineReached) -> None:
     """What was due is done already."""
 
+
+_ENDS: Final = LinkDown | ConnectionLost | PathRefused | PathUnsent | PathUnusable
+"""What ends paths."""
 
 _APPLY: Final[dict[type[ClientStreamsInput], Callable[[Ledger, Never], None]]] = {
     LinkUp: exchanges.link_up,

@@ -170,9 +170,13 @@ class Server:
         due = deadline is not None and deadline <= now
         self._check(event, due=due)
         effects: list[ServerEffect] = []
+        lost = isinstance(event, ConnectionLost)  # nothing that is due may be ordered for it any more
+        if lost:
+            self._apply(self._inputs(event, now), now, effects)
         if due:
             self._catch_up(now, effects)
-        self._apply(self._inputs(event, now), now, effects)
+        if not lost:
+            self._apply(self._inputs(event, now), now, effects)
         self._now = now
         return effects
 

@@ -123,6 +123,8 @@ class ServerStreams:
             raise LocalProtocolError("time must not go back")
         prepared = check(registry, event)
         registry.now = now
+        if isinstance(event, ConnectionLost):  # nothing that is due may be ordered for it any more
+            paths.lose_connection(registry, event)  # once more below, where it finds nothing to do
         clock.run(registry)
         registry.prepared = prepared
         _APPLY[type(event)](registry, event)  # type: ignore[arg-type]  # a test pairs each type with its function

@@ -387,9 +387,8 @@ class Serving:
     def lose(self, seen: Seen) -> list[ServerEffect]:
         """Let a connection break."""
         lost = ConnectionLost(seen.connection_id)
-        effects = self.submit(lost)
-        seen.over = seen.over or lost
-        return effects
+        seen.over = seen.over or lost  # from now on nothing may be ordered for it
+        return self.submit(lost)
 
     def _open(self, framing: Framing, *, slow: bool = False) -> Seen:
         connection_id = ConnectionId(len(self.seen) + 1)

@@ -34,7 +34,7 @@ from mcpstreams_sansio.client.inputs import (
     OpenClient,
     TakeMessages,
 )
-from mcpstreams_sansio.client.machine import Client, ClientEffect, ClientInput
+from mcpstreams_sansio.client.machine import Client, ClientEffect, ClientInput, ConnectionOrder
 from mcpstreams_sansio.connections import (
     BytesReceived,
     ConnectionLost,
@@ -179,6 +179,11 @@ def _(_: ClientClosed) -> list[str]:
     return ["closed"]
 
 
+def ordered_for(effects: list[ClientEffect]) -> set[ConnectionId]:
+    """Return the connections for which a driver is to do something."""
+    return {effect.connection_id for effect in effects if isinstance(effect, ConnectionOrder)}
+
+
 @final
 @attrs.define(eq=False)
 class Driven:
@@ -194,6 +199,8 @@ class Driven:
     exchanges: int = 0
     client: Client = attrs.field(init=False)
     requests: dict[int, HTTPRequest] = attrs.field(factory=dict)
+    lost: set[ConnectionId] = attrs.field(factory=set)
+    """What the client was told to be gone."""
     sessions: int = 0
 
     @client.default
@@ -209,7 +216,11 @@ class Driven:
         effects: list[ClientEffect] = []
         waiting = list(events)
         while waiting:
-            new = self.client.handle(waiting.pop(0), self.now)
+            event = waiting.pop(0)
+            if isinstance(event, ConnectionLost | ConnectFailed):
+                self.lost.add(event.connection_id)
+            new = self.client.handle(event, self.now)
+            assert ordered_for(new).isdisjoint(self.lost), "nothing is ordered for a connection that is gone"
             effects += new
             self.requests.update({e.connection_id: e.request for e in new if isinstance(e, SendRequest)})
             if not self.slow:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from mcpstreams_sansio.client.inputs import LinkDown, LinkUp, PathUnsent, PathUnusable
+from mcpstreams_sansio.client.effects import LeavePath
+from mcpstreams_sansio.client.inputs import ClientStreamsInput, LinkDown, LinkUp, PathRefused, PathUnsent, PathUnusable
 from mcpstreams_sansio.client.table import CallState
 from mcpstreams_sansio.connections import ConnectionLost
 from mcpstreams_sansio.ids import ConnectionId
@@ -123,6 +124,23 @@ def test_what_is_reported_of_an_exchange_that_is_over_changes_nothing() -> None:
     assert talk.refuses(1, 400) == []
     assert talk.tell(PathUnsent(over), PathUnusable(over), ConnectionLost(over)) == []
     assert talk.state() is CallState.RECOVERING
+
+
+@pytest.mark.rule("R13")
+@pytest.mark.parametrize(
+    "end",
+    [
+        ConnectionLost(ConnectionId(2)),
+        PathUnsent(ConnectionId(2)),
+        PathUnusable(ConnectionId(2)),
+        PathRefused(ConnectionId(2), 503, None),
+    ],
+    ids=lambda end: type(end).__name__,
+)
+def test_nothing_is_ordered_for_an_exchange_that_has_just_ended_although_it_was_due(end: ClientStreamsInput) -> None:
+    talk = resuming()
+    talk.now += 100.0
+    assert not [effect for effect in talk.effects(end) if isinstance(effect, LeavePath)]
 
 
 def test_an_exchange_of_a_call_that_is_over_says_nothing() -> None:

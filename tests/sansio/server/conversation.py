@@ -462,6 +462,7 @@ class Conversation:
                 assert self.clients[effect.connection_id].way is Way.OPEN, "a connection ends once"
                 self.clients[effect.connection_id].way = Way.ENDED
             case DropConnection():
+                assert self.clients[effect.connection_id].way is not Way.LOST, "what is lost is not dropped"
                 self.clients[effect.connection_id].way = Way.DROPPED
                 self.clients[effect.connection_id].dropped = effect.reason
                 self.clients[effect.connection_id].outstanding = None
