@@ -5,7 +5,6 @@ It turns what a connection brings into inputs of `ServerStreams` and knows nothi
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Sequence
 from typing import Self, TypeAlias, assert_never, final
 
@@ -20,6 +19,7 @@ from mcpstreams_sansio.server.dispatch import Circumstances, Routed, route
 from mcpstreams_sansio.server.identity import Negotiated, ServerIdentity, answer_initialize
 from mcpstreams_sansio.server.inputs import Reply
 from mcpstreams_sansio.server.policies import StreamPolicies
+from mcpstreams_sansio.server.stream import Reading
 from mcpstreams_sansio.wire import handshake, methods
 from mcpstreams_sansio.wire.jsonrpc import (
     ErrorResponse,
@@ -38,14 +38,6 @@ class AwaitingHandshake:
 
 
 HandshakeState: TypeAlias = AwaitingHandshake | Negotiated
-
-
-@enum.unique
-class Reading(enum.Enum):
-    """Whether the peer may send more."""
-
-    OPEN = "open"
-    ENDED = "ended"
 
 
 @final

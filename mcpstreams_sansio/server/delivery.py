@@ -7,7 +7,7 @@ from mcpstreams_sansio.server import attachments, lifecycle, paths, production, 
 from mcpstreams_sansio.server.effects import BeginBody, BodyKind
 from mcpstreams_sansio.server.outbox import Connection, Phase
 from mcpstreams_sansio.server.records import EntryKind
-from mcpstreams_sansio.server.registry import ConnectionTimer, Registry
+from mcpstreams_sansio.server.registry import ConnectionTimer, Registry, Service
 from mcpstreams_sansio.server.stream import Stream, attachment_of
 
 
@@ -21,6 +21,8 @@ def flush(registry: Registry) -> None:
             _decide(registry, path)
         if path.idle:
             _write(registry, path)
+        if registry.service is Service.DRAINING:
+            _let_go(registry, path)
         if path.reply_bytes > registry.config.max_reply_bytes:
             paths.drop(registry, path, DropReason.FLOODED)
         elif path.phase is Phase.ENDING:
@@ -78,10 +80,16 @@ def _write(registry: Registry, path: Connection) -> None:
         _begin_write(registry, path, tuple(chunks))
 
 
-def _end_if_done(registry: Registry, path: Connection) -> None:
-    for stream_id in tuple(path.attached):
-        # What was written just now may be what its client comes back with.
+def _let_go(registry: Registry, path: Connection) -> None:
+    """Let go of the streams that have nothing more to write now: what was written is what their client comes back with.
+
+    So a server that drains serves like one that is polled: whoever comes back gets what there is by then.
+    """
+    for stream_id in path.written_out:
         lifecycle.let_go(registry, registry.streams[stream_id])
+
+
+def _end_if_done(registry: Registry, path: Connection) -> None:
     if path.has_work or path.attached or path.holds_back:
         return
     registry.effects.append(EndWriting(path.connection_id))

@@ -53,7 +53,6 @@ def failed(registry: Registry, _: LogFailed) -> None:
     if registry.gate.state is not GateState.GUARDING:
         return
     disappointed = registry.gate.fail()
-    registry.refusing = Reason.LOG_FAILED
     for stream in tuple(registry.streams.values()):
         if stream.state is not StreamState.GONE:
             _fall_back(registry, stream)

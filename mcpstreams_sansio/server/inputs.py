@@ -303,7 +303,11 @@ class LogFailed:
 @final
 @attrs.frozen
 class Drain:
-    """Stop politely: accept no new call and let go of every connection (their streams stay)."""
+    """Stop politely: take no new call, and keep no connection longer than it takes to write what there is.
+
+    Streams stay. A client that comes back for one gets what there is by then, and is let go again, until the driver
+    ends the rest. It accepts no multiplexed connection meanwhile, unless clients shall come back on one.
+    """
 
 
 PeerInput: TypeAlias = (

@@ -33,7 +33,7 @@ from mcpstreams_sansio.http.messages import RequestReceived, SendHead
 from mcpstreams_sansio.http.server import FrontInput, HTTPServer
 from mcpstreams_sansio.http.sessions import Sessions
 from mcpstreams_sansio.ids import ConnectionId, Principal, StreamId
-from mcpstreams_sansio.peer.server import Reading, ServerPeer
+from mcpstreams_sansio.peer.server import ServerPeer
 from mcpstreams_sansio.server.config import StreamsConfig
 from mcpstreams_sansio.server.dispatch import NotificationReceived
 from mcpstreams_sansio.server.effects import (
@@ -63,6 +63,7 @@ from mcpstreams_sansio.server.inputs import (
     StreamsInput,
 )
 from mcpstreams_sansio.server.policies import StreamPolicies
+from mcpstreams_sansio.server.stream import Reading
 from mcpstreams_sansio.server.streams import ServerStreams
 
 

@@ -136,6 +136,11 @@ class Connection:
         return bool(self._replies or self._frames or self._ready)
 
     @property
+    def written_out(self) -> list[StreamId]:
+        """The streams it delivers that have nothing to deliver now."""
+        return [stream_id for stream_id in self.attached if stream_id not in self._ready]
+
+    @property
     def holds_back(self) -> bool:
         """Whether its peer will be told something that waits for the log."""
         return bool(self._held)

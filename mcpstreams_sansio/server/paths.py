@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from mcpstreams_sansio.connections import ConnectionLost, DropConnection, DropReason, EndOfFile, Framing, Written
-from mcpstreams_sansio.server import lifecycle, replies
+from mcpstreams_sansio.server import lifecycle, production, replies
 from mcpstreams_sansio.server.inputs import Accept, ConnectionOpened, Drain, Reply, ScopeEnded
 from mcpstreams_sansio.server.outbox import Connection, Phase
-from mcpstreams_sansio.server.registry import ConnectionTimer, Registry
-from mcpstreams_sansio.wire.refusals import Reason
+from mcpstreams_sansio.server.registry import ConnectionTimer, Registry, Service
+from mcpstreams_sansio.server.stream import Reading, attachment_of
 
 
 def open_connection(registry: Registry, event: ConnectionOpened) -> None:
@@ -83,24 +83,26 @@ def end_scope(registry: Registry, event: ScopeEnded) -> None:
 
 def drain(registry: Registry, _: Drain) -> None:
     """Take no new call, and let go of every connection whose client can come back (rule R15)."""
-    registry.refusing = registry.refusing or Reason.DRAINING
+    registry.service = Service.DRAINING
     for path in tuple(registry.connections.values()):
+        for stream_id in tuple(path.attached):
+            lifecycle.let_go(registry, registry.streams[stream_id])
         _wind_up(registry, path)
 
 
 def end_reading(registry: Registry, event: EndOfFile) -> None:
-    """Finish what only this connection can deliver, then end it: its peer will ask nothing more (cases O1, O2).
-
-    A stream that can be resumed is detached at once: whoever ended this side is not going to acknowledge on it.
-    """
+    """Deliver what is attached to its end, then end the connection: its peer will ask nothing more (cases O1, O2)."""
     path = registry.connections.get(event.connection_id)
-    if path is not None:
-        _wind_up(registry, path)
+    if path is None:
+        return
+    for stream_id in path.attached:
+        stream = registry.streams[stream_id]
+        attachment_of(stream).reading = Reading.ENDED
+        production.resume_application(registry, stream)
+    _wind_up(registry, path)
 
 
 def _wind_up(registry: Registry, path: Connection) -> None:
-    for stream_id in tuple(path.attached):
-        lifecycle.let_go(registry, registry.streams[stream_id])
     if path.phase is Phase.OPEN:
         path.end()
     registry.touch(path.connection_id)

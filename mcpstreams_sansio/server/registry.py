@@ -66,6 +66,15 @@ class AskTimer(Enum):
 Timer: TypeAlias = tuple[StreamTimer, StreamId] | tuple[ConnectionTimer, ConnectionId] | tuple[AskTimer, str]
 
 
+@unique
+class Service(Enum):
+    """Whether the server is there to stay."""
+
+    OPEN = "open"
+    DRAINING = "draining"
+    """It stops: it takes no new call, and keeps no connection longer than it takes to write what there is."""
+
+
 @final
 @attrs.frozen
 class Prepared:
@@ -112,8 +121,7 @@ class Registry:
     """Bytes of all logs together."""
     make_room_at: int = 0
     """`total_bytes` up to which room is not looked for again; 0 while there is room."""
-    refusing: Reason | None = None
-    """Why no new call is taken: the server drains, or its log has failed."""
+    service: Service = Service.OPEN
     now: float = float("-inf")
     effects: list[StreamsEffect] = attrs.field(factory=list)
     prepared: Prepared | None = None
@@ -124,6 +132,13 @@ class Registry:
     def empty(cls, config: StreamsConfig) -> Self:
         """Return the registry of a server that knows nobody yet."""
         return cls(config, Gate(GateState.GUARDING if config.durable else GateState.OPEN), WrongTokens(config))
+
+    @property
+    def refusing(self) -> Reason | None:
+        """Why no new call is taken: the log has failed, or the server drains."""
+        if self.gate.state is GateState.FAILED:
+            return Reason.LOG_FAILED
+        return Reason.DRAINING if self.service is Service.DRAINING else None
 
     def find(self, stream_id: StreamId, token: Secret, principal: Principal | None) -> Stream | None:
         """Return the stream that a token opens for a principal, or None.
@@ -296,7 +311,7 @@ class Registry:
             self.wrong_tokens.snapshot(now),
             self.deadlines.snapshot(now),
             self.make_room_at,
-            self.refusing,
+            self.service,
         )
 
     def _is_eclipsed(self, stream: Stream) -> bool:

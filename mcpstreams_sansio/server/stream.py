@@ -55,6 +55,14 @@ def owner_of(principal: Principal | None, scope: Scope) -> Owner:
     return ("scope", scope) if principal is None else ("principal", principal)
 
 
+@unique
+class Reading(Enum):
+    """Whether a peer may send more."""
+
+    OPEN = "open"
+    ENDED = "ended"
+
+
 @final
 @attrs.define(eq=False)
 class Attachment:
@@ -68,6 +76,8 @@ class Attachment:
     """Questions at or below the client's position: they go first, without an event id (rule R24)."""
     deficit: int = 0
     """Bytes that the stream may still put into writes in its turn (deficit round robin, rule R11)."""
+    reading: Reading = Reading.OPEN
+    """Whether its client may still say on this connection what it has."""
 
 
 @final
@@ -142,8 +152,9 @@ class Stream:
 
     @property
     def acknowledges(self) -> bool:
-        """Whether its client says what it has (rule R6)."""
-        return self.tags is Tags.SEQUENCE
+        """Whether its client says what it has (rule R6), and can say it where it is."""
+        can_say = self.attachment is None or self.attachment.reading is Reading.OPEN
+        return self.tags is Tags.SEQUENCE and can_say
 
     @property
     def ahead(self) -> int:
@@ -249,6 +260,7 @@ class Stream:
                 attachment.position,
                 tuple(attachment.repeats),
                 attachment.deficit,
+                attachment.reading,
             ),
             tuple(self.tokens),
             tuple(f"{instance}.{number}" for instance, number in self.attempts.items()),

@@ -7,9 +7,16 @@ import pytest
 from mcpstreams_sansio.connections import EndWriting, Framing
 from mcpstreams_sansio.errors import PARSE_ERROR
 from mcpstreams_sansio.server.effects import StopCall
-from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, Request, Response, encode_message
+from mcpstreams_sansio.wire.jsonrpc import (
+    ErrorResponse,
+    JSONObject,
+    Notification,
+    Request,
+    Response,
+    encode_message,
+)
 from tests.sansio.framing.chunking import every_way
-from tests.sansio.serving import STREAMS, Serving, initialize
+from tests.sansio.serving import MARKED, STREAMS, Serving, initialize
 
 PING = Request("p", "ping")
 FRAMINGS = pytest.mark.parametrize("framing", [Framing.LINES, Framing.MESSAGES])
@@ -40,14 +47,33 @@ def test_o1_so_is_a_request_whose_line_the_end_completes() -> None:
     assert isinstance(seen.over, EndWriting)
 
 
-@pytest.mark.rule("P8")
-def test_o1_a_stream_that_can_be_resumed_does_not_hold_the_connection() -> None:
+@pytest.mark.parametrize("capabilities", [{}, STREAMS, MARKED], ids=["stock", "draft", "marker"])
+def test_o1_who_writes_everything_at_once_and_only_reads_then_gets_everything(capabilities: JSONObject) -> None:
     one = Serving()
-    seen = one.greet(STREAMS)
-    one.send(seen, Request(1, "tools/call"))
+    seen = one.connect()
+    one.send(seen, initialize(capabilities), Notification("notifications/initialized"), Request(1, "tools/call"))
     one.end(seen)
+    one.notify(one.call.stream_id, 1)
+    one.respond(one.call)
+    first, last = ["notifications/stream/create"], ["notifications/stream/end"]
+    told = [*first, "notifications/progress", 1, *last] if capabilities else ["notifications/progress", 1]
+    assert seen.told == [0, *told]
     assert isinstance(seen.over, EndWriting)
     assert one.heard(StopCall) == []
+
+
+@pytest.mark.rule("P8")
+def test_o1_a_stream_that_can_be_resumed_outlives_who_no_longer_reads_either() -> None:
+    one = Serving()
+    seen, other = one.greet(STREAMS), one.greet(STREAMS)
+    one.send(seen, Request(1, "tools/call"))
+    one.end(seen)
+    assert seen.over is None
+    one.lose(seen)
+    assert one.heard(StopCall) == []
+    one.respond(one.call)
+    one.send(other, Request("r", "stream/resume", seen.ref))
+    assert other.told[-3:] == [1, "notifications/stream/end", "r"]
 
 
 @FRAMINGS

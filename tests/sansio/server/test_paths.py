@@ -10,7 +10,7 @@ from mcpstreams_sansio.server.effects import BodyKind
 from mcpstreams_sansio.server.inputs import StreamKind
 from mcpstreams_sansio.server.table import StreamState
 from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, Notification, Response
-from tests.sansio.server.conversation import MARKER, STOCK, Conversation, Way, token_of
+from tests.sansio.server.conversation import KEY, MARKER, STOCK, Conversation, Way, token_of
 
 PONG = Response("p", {})
 
@@ -156,18 +156,100 @@ def test_a_resume_on_a_line_that_is_to_end_is_let_go_with_what_one_write_takes()
     assert talk.state("s1") is StreamState.DETACHED
 
 
+@pytest.mark.rule("R15", "Q10")
+def test_who_comes_back_to_a_server_that_stops_gets_what_there_is_and_is_let_go_again() -> None:
+    talk = Conversation(StreamsConfig(max_write_bytes=1))
+    first = talk.exchange()
+    first.call()
+    talk.drain()
+    first.heard()
+    talk.say(1, 2, 3)
+    second = talk.exchange()
+    second.resume(after=1)
+    assert second.heard() == ["1", "2 progress 1", "3 progress 2", "4 progress 3", "retry 1000"]
+    assert (second.way, talk.state()) == (Way.ENDED, StreamState.DETACHED)
+    talk.say(4)
+    third = talk.connect()
+    third.resume(after=4)
+    assert (third.heard(), third.way) == (["progress 4", "result 9"], Way.OPEN)
+    talk.respond()
+    assert third.poll() == "completed pending"
+    fourth = talk.exchange()
+    fourth.resume(after=5)
+    assert fourth.heard() == ["5", "6 result 7", "7 end", "- result 9"]
+    assert talk.application() == ["start s1"]
+
+
+@pytest.mark.rule("R15", "R17", "R21")
+def test_so_is_who_comes_back_with_a_cursor_or_a_key() -> None:
+    talk = Conversation()
+    silent, keyed = talk.exchange(), talk.exchange()
+    silent.call(7, "s1", peer=STOCK)
+    keyed.call(8, "s2", peer=MARKER, key=KEY, attempt="a.1")
+    talk.drain()
+    talk.say(1, stream="s1")
+    talk.say(2, stream="s2")
+    again, resent, new = (talk.exchange() for _ in range(3))
+    again.get(0, "s1")
+    resent.call(8, "s3", peer=MARKER, key=KEY, attempt="a.2")
+    new.call(9, "s4", peer=MARKER, key=KEY.upper(), attempt="a.3")
+    assert again.heard() == ["0", "1 progress 1", "retry 1000"]
+    assert resent.heard() == ["0", "1 create", "2 progress 2", "retry 1000"]
+    assert new.heard() == ["error 9 draining"]
+
+
+@pytest.mark.rule("R9", "R15")
+@pytest.mark.parametrize("first", ["drain", "lose_disk"])
+def test_a_server_whose_log_has_failed_says_so_whether_it_stops_or_not(first: str) -> None:
+    talk = Conversation(StreamsConfig(durable=True))
+    talk.drain() if first == "drain" else talk.lose_disk()
+    talk.lose_disk() if first == "drain" else talk.drain()
+    line = talk.connect()
+    line.call()
+    assert line.heard() == ["error 7 log_failed"]
+
+
 @pytest.mark.rule("R15")
-def test_whose_peer_hangs_up_is_served_to_the_end_of_what_only_it_can_have() -> None:
+def test_whose_peer_hangs_up_is_served_to_the_end() -> None:
     talk = Conversation()
     line = talk.connect()
     line.call(1, "s1")
     line.call(2, "s2", kind=StreamKind.FLEETING)
     line.hang_up()
-    assert line.open
     talk.respond("s2")
-    assert line.heard() == ["create", "result 2"]
-    assert line.way is Way.ENDED
-    assert talk.state("s1") is StreamState.DETACHED
+    assert (line.heard(), line.way) == (["create", "result 2"], Way.OPEN)
+    talk.say(1)
+    talk.respond("s1")
+    assert (line.heard(), line.way) == (["progress 1", "result 1", "end"], Way.ENDED)
+
+
+@pytest.mark.rule("R7", "R10")
+def test_who_hung_up_is_not_waited_for_to_acknowledge() -> None:
+    talk = Conversation(StreamsConfig(window=2))
+    line = talk.connect()
+    line.call(peer=MARKER)
+    talk.say(1)
+    assert talk.application() == ["start s1", "hold s1"]
+    line.hang_up()
+    assert talk.application() == ["more s1"]
+    talk.say(2, 3, 4, 5)
+    assert talk.application() == []
+    assert line.heard() == ["create", *(f"progress {number}" for number in range(1, 6))]
+    line.lose()
+    talk.say(6)
+    assert talk.application() == ["hold s1"]
+
+
+@pytest.mark.rule("R15", "R14")
+def test_a_line_whose_peer_hung_up_ends_when_another_one_takes_over() -> None:
+    talk = Conversation()
+    line, other = talk.connect(), talk.connect()
+    line.call()
+    line.hang_up()
+    other.resume()
+    assert (line.heard(), line.way) == (["create", "error 7 superseded"], Way.ENDED)
+    talk.respond()
+    assert other.heard() == ["create", "result 7", "end", "result 9"]
 
 
 @pytest.mark.rule("R14")
