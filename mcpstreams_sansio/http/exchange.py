@@ -155,8 +155,8 @@ class Exchanges:
 class Endpoint:
     """Where the requests of a client go (rule H1)."""
 
-    target: bytes
-    """Path and query."""
+    target: bytes = attrs.field(repr=False)
+    """Path and query, in which some services want a secret."""
     headers: Headers = attrs.field(default=(), repr=False)
     """What stands in each request besides the protocol's own: authorization, for example."""
 

@@ -240,7 +240,7 @@ class AskPeer:
     ask_id: str
     """Carries 128 unguessable bits of its own (rule R24)."""
     method: str
-    params: JSONObject | None = None
+    params: JSONObject | None = attrs.field(default=None, repr=False)
 
 
 @final
