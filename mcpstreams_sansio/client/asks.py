@@ -9,12 +9,12 @@ Spec: rules Q4d, Q4e, R24, T20.
 
 from __future__ import annotations
 
-from typing import Self, TypeAlias, final
+from typing import Self, TypeAlias, assert_never, final
 
 import attrs
 
 from mcpstreams_sansio.ids import ConnectionId, RequestId
-from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, Response
+from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, Response, digest_of
 
 Answer: TypeAlias = Response | ErrorResponse
 
@@ -108,8 +108,17 @@ class Asks:
         return type(self)(self._asks.copy())
 
     def snapshot(self) -> tuple[object, ...]:
-        """Return a hashable value, equal for questions that will be treated alike."""
-        return tuple(
-            (ask_id, type(ask).__name__, (ask.path, ask.failures) if isinstance(ask, Outstanding) else None)
-            for ask_id, ask in self._asks.items()
-        )
+        """Return a hashable value, equal for questions that will be treated alike; of an answer it holds a digest."""
+        return tuple((ask_id, *_snapshot(ask)) for ask_id, ask in self._asks.items())
+
+
+def _snapshot(ask: Ask) -> tuple[object, ...]:
+    match ask:
+        case Outstanding(answer, path, failures):
+            return "outstanding", digest_of(answer), path, failures
+        case Accepted(answer):
+            return "accepted", digest_of(answer)
+        case Open() | Withdrawn():
+            return (type(ask).__name__,)
+        case _:
+            assert_never(ask)

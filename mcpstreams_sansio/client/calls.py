@@ -14,7 +14,7 @@ from mcpstreams_sansio.client.positions import Positions
 from mcpstreams_sansio.client.table import CALL_TABLE, CallSignal, CallState
 from mcpstreams_sansio.ids import CallId, ConnectionId, Entropy, RequestId, Secret, StreamId
 from mcpstreams_sansio.tables import follow
-from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, JSONObject, Response
+from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, JSONObject, Request, Response, digest_of
 from mcpstreams_sansio.wire.marker import Window
 from mcpstreams_sansio.wire.streams import ResumeInterval, StreamRef
 
@@ -57,6 +57,11 @@ class KnownStream:
         """What a request names it by."""
         return StreamRef(self.stream_id, self.resume_token)
 
+    def snapshot(self) -> tuple[object, ...]:
+        """Return a hashable value, equal for streams that will be treated alike."""
+        window = None if self.window is None else (self.window.entries, self.window.bytes)
+        return self.stream_id, self.resume_token, self.interval.min, self.interval.max, window
+
 
 @final
 @attrs.define(eq=False)
@@ -93,8 +98,8 @@ class Efforts:
     def snapshot(self, now: float, config: ClientConfig) -> tuple[object, ...]:
         """Return a hashable value; times are relative to `now`, and a path that is steady is just that.
 
-        The total is left out: it only ever rises, and its limit is a backstop far beyond all that is compared. Quiet
-        polls are counted, and patience is measured, as far as it makes a difference.
+        The total is left out: it only ever rises, and all that it leads to is the backstop of `max_total_attempts`,
+        far beyond what is compared. Quiet polls are counted, and patience is measured, as far as it makes a difference.
         """
         return (
             self.in_vain,
@@ -222,23 +227,27 @@ class Call:
         """Return a hashable value, equal for calls that will behave alike; times are relative to `now`.
 
         How many ids of errands were given is left out, since it only matters that the next one is fresh. The number
-        of the latest attempt stands in the ledger's snapshot, with the instance that it counts for.
+        of the latest attempt stands in the ledger's snapshot, with the instance that it counts for. Of what the
+        application wrote there is a digest, and of its luck, from which come the jitter and its key, nothing.
         """
         stream = self.stream
         age = None if self.first_sent is None else now - self.first_sent
+        cancelled = self.state in (CallState.CANCEL_DUE, CallState.CANCELLING)
         return (
             self.call_id,
             self.state,
+            digest_of(Request(self.request_id, self.method, self.params)),
+            max(self.cancel_until - now, 0.0) if cancelled else None,
             self.positions.snapshot(),
             self.asks.snapshot(),
             self.efforts.snapshot(now, config),
             self.key,
             self.instance,
-            age if stream is None else (stream.stream_id, stream.resume_token, stream.resumable),
+            age if stream is None else stream.snapshot(),
             self.end,
             self.way,
             self.path,
-            self.unproven is not None,
+            None if self.unproven is None else digest_of(self.unproven),
             self.errand,
             self.acked,
             self.unacked_bytes,

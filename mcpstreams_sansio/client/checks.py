@@ -22,7 +22,7 @@ from mcpstreams_sansio.client.ledger import Ledger
 from mcpstreams_sansio.connections import ConnectionLost
 from mcpstreams_sansio.errors import LocalProtocolError
 from mcpstreams_sansio.ids import CallId
-from mcpstreams_sansio.wire.jsonrpc import JSONObject, Request, encode_message, is_request_id
+from mcpstreams_sansio.wire.jsonrpc import JSONObject, Request, Response, encode_message, is_request_id
 from mcpstreams_sansio.wire.meta import check_application_meta, meta_of
 from mcpstreams_sansio.wire.progress import PROGRESS_TOKEN
 from mcpstreams_sansio.wire.reserved import check_application_method
@@ -96,4 +96,6 @@ def _check_answer(ledger: Ledger, event: AnswerAsk) -> None:
         _check_known(ledger, event.call_id)
     if (type(event.answer.id), event.answer.id) != (type(event.ask_id), event.ask_id):
         raise LocalProtocolError("an answer must have the id of its question")
+    if isinstance(event.answer, Response):
+        check_application_meta(event.answer.result)
     encode_message(event.answer)

@@ -251,6 +251,7 @@ class Ledger:
             tuple(call.session == self.session for call in self.calls.values()),
             tuple(self.may_repeat(call) for call in self.calls.values()),
             tuple(self.settling),
+            self.highest_call,
             tuple(
                 (path, exchange.role, exchange.session == self.session, exchange.call_id, exchange.ask_id)
                 for path, exchange in self.exchanges.items()

@@ -75,7 +75,7 @@ from mcpstreams_sansio.http.exchange import Endpoint, Exchanges
 from mcpstreams_sansio.http.messages import SendRequest
 from mcpstreams_sansio.peer.client import ClientPeer, PeerEvent
 from mcpstreams_sansio.wire.handshake import ClientHello, client_capabilities, initialize_request
-from mcpstreams_sansio.wire.jsonrpc import JSONObject, Notification, encode_message
+from mcpstreams_sansio.wire.jsonrpc import JSONObject, Notification, digest_of, encode_message
 from mcpstreams_sansio.wire.meta import check_application_meta
 from mcpstreams_sansio.wire.reserved import check_application_method
 from mcpstreams_sansio.wire.revisions import NEWEST
@@ -363,5 +363,5 @@ class Client:
             self._streams.snapshot(now),
             self._front.snapshot(now),
             self._link.snapshot(now),
-            tuple(notice.method for notice in self._notices),
+            tuple(digest_of(notice) for notice in self._notices),
         )

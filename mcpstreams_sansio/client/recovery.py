@@ -163,7 +163,7 @@ def _choose_pause(ledger: Ledger, call: Call) -> float:
     interval = ResumeInterval() if call.stream is None else call.stream.interval
     least = least_pause(config, interval, efforts.asked_pause)
     efforts.not_before = ledger.now + least
-    fortune = luck(call.entropy, f"pause {efforts.total}.{efforts.quiet_polls}")
+    fortune = luck(call.entropy, f"pause {call.attempt}.{efforts.in_vain}")
     return pause(config, interval, least, max(efforts.in_vain, efforts.quiet_polls), fortune)
 
 

@@ -9,6 +9,7 @@ Spec: WHATWG HTML, section 9.2 (server-sent events). Rules H14, H28, H29.
 from __future__ import annotations
 
 import enum
+import hashlib
 from typing import Final, final
 
 import attrs
@@ -157,6 +158,24 @@ class SSEDecoder:
             self._block = _Block()
             raise
         return None
+
+    def snapshot(self) -> tuple[object, ...]:
+        """Return a hashable value, equal for decoders that will behave alike, provided that every event was taken.
+
+        Of an unfinished event it holds digests, since there may be a token in it (rule Q11b).
+        """
+        block = self._block
+        return (
+            self._input,
+            self._output,
+            self._lines.snapshot(),
+            hashlib.sha256(block.data).digest(),
+            hashlib.sha256(block.event).digest(),
+            None if block.id is None else hashlib.sha256(block.id).digest(),
+            block.retry_ms,
+            self._last_event_id,
+            self._retry_ms,
+        )
 
     def _next_line(self) -> bytes | None:
         line = self._lines.next_line()

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import copy
 import enum
+import hashlib
 import re
 from collections.abc import Sequence
 from typing import Final, Self, TypeAlias, final
@@ -85,6 +86,10 @@ class JSONBody:
         """Return an independent copy."""
         return attrs.evolve(self, data=self._data.copy())
 
+    def snapshot(self) -> tuple[object, ...]:
+        """Return a hashable value, equal for bodies that will be read alike: of what has come it holds a digest."""
+        return "JSON", hashlib.sha256(self._data).digest()
+
 
 @final
 @attrs.define(eq=False)
@@ -149,6 +154,10 @@ class EventsBody:
         """Return an independent copy."""
         return attrs.evolve(self, decoder=copy.deepcopy(self._decoder))
 
+    def snapshot(self) -> tuple[object, ...]:
+        """Return a hashable value, equal for bodies that will be read alike."""
+        return "events", self._event_id, self._retry_ms, self._decoder.snapshot()
+
 
 @final
 @attrs.frozen
@@ -166,6 +175,10 @@ class IgnoredBody:
     def fork(self) -> Self:
         """Return itself."""
         return self
+
+    def snapshot(self) -> tuple[object, ...]:
+        """Return a hashable value, the same for each."""
+        return ("ignored",)
 
 
 Body: TypeAlias = JSONBody | EventsBody | IgnoredBody

@@ -44,7 +44,7 @@ from mcpstreams_sansio.framing.sse import SSEDecoder
 from mcpstreams_sansio.http.bodies import Body, BodyNews, EventsBody, IgnoredBody, JSONBody, MediaType
 from mcpstreams_sansio.http.exchange import Endpoint, Errand, Exchange, Exchanges, Session
 from mcpstreams_sansio.http.messages import SESSION_HEADER, HeadReceived, SendRequest, find_header
-from mcpstreams_sansio.http.phases import Confirming, Down, Opening, Parting, Phase, Up, remaining
+from mcpstreams_sansio.http.phases import Confirming, Down, Opening, Parting, Phase, Up, relative
 from mcpstreams_sansio.ids import ConnectionId, Secret
 from mcpstreams_sansio.wire.handshake import (
     INITIALIZED,
@@ -457,12 +457,9 @@ class HTTPClient:
         return attrs.evolve(self, exchanges=self._exchanges.fork(connection_ids))
 
     def snapshot(self, now: float) -> tuple[object, ...]:
-        """Return a hashable value, equal for fronts that will behave alike between two events; times are relative."""
-        phase = self._phase
+        """Return a hashable value, equal for fronts that will behave alike; times are relative to `now`."""
         return (
-            type(phase).__name__,
-            None if isinstance(phase, Down | Opening) else phase.session,
-            remaining(phase, now),
+            relative(self._phase, now),
             self._handshakes,
             self._losses,
             self._exchanges.snapshot(now),

@@ -142,9 +142,9 @@ class Exchanges:
         return type(self)(connection_ids, copies, self._deadlines.fork())
 
     def snapshot(self, now: float) -> tuple[object, ...]:
-        """Return a hashable value, equal for exchanges that will be treated alike between two events."""
+        """Return a hashable value, equal for exchanges that will be treated alike; times are relative to `now`."""
         exchanges = tuple(
-            (each.connection_id, each.errand, each.session_id, each.request_id, type(each.body).__name__, each.refused)
+            (each.connection_id, each.errand, each.session_id, each.request_id, each.body.snapshot(), each.refused)
             for each in self._open.values()
         )
         return (exchanges, self._deadlines.snapshot(now))

@@ -59,6 +59,6 @@ class Parting:
 Phase: TypeAlias = Down | Opening | Confirming | Up | Parting
 
 
-def remaining(phase: Phase, now: float) -> float | None:
-    """Return how long a phase may still last, if it has an end of its own."""
-    return None if isinstance(phase, Down | Up) else phase.until - now
+def relative(phase: Phase, now: float) -> Phase:
+    """Return a phase whose end, if it has one of its own, is counted from `now`."""
+    return phase if isinstance(phase, Down | Up) else attrs.evolve(phase, until=phase.until - now)

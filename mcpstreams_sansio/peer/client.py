@@ -8,7 +8,6 @@ Spec: MCP 2025-11-25, Lifecycle and stdio. Rules P1, R11, R15; case O4.
 
 from __future__ import annotations
 
-import copy
 import enum
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -329,19 +328,20 @@ class ClientPeer:
         """Return an independent copy that takes its ids from elsewhere."""
         connection = self._connection
         if connection is not None:
-            lines = copy.deepcopy(connection.lines)
-            connection = attrs.evolve(connection, outbox=connection.outbox.fork(), lines=lines)
+            connection = attrs.evolve(connection, outbox=connection.outbox.fork(), lines=connection.lines.fork())
         return attrs.evolve(self, connection_ids=connection_ids, connection=connection)
 
     def snapshot(self, now: float) -> tuple[object, ...]:
-        """Return a hashable value, equal for fronts that will behave alike between two lines; times are relative."""
+        """Return a hashable value, equal for fronts that will behave alike; times are relative to `now`."""
         connection = self._connection
         if connection is None:
             return (self._requests,)
         return (
             self._requests,
             connection.phase,
+            connection.hello_id,
             connection.outbox.snapshot(),
+            connection.lines.snapshot(),
             connection.until - now,
             connection.stalled_at - now,
             connection.heard_at - now,

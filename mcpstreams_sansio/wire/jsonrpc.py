@@ -9,13 +9,14 @@ Spec: JSON-RPC 2.0; MCP 2025-11-25, Base protocol. Rules W6, R20.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from typing import Final, TypeAlias, TypeGuard, assert_never, final
 
 import attrs
 
 from mcpstreams_sansio.errors import INVALID_PARAMS, INVALID_REQUEST, LocalProtocolError, RemoteProtocolError
-from mcpstreams_sansio.ids import RequestId
+from mcpstreams_sansio.ids import Digest, RequestId
 from mcpstreams_sansio.wire.strict_json import (
     JSONObject,
     JSONValue,
@@ -34,6 +35,7 @@ __all__ = [
     "Request",
     "Response",
     "decode_message",
+    "digest_of",
     "encode_message",
     "error_response",
     "is_request_id",
@@ -180,6 +182,15 @@ def encode_message(message: Message) -> bytes:
         case _:
             assert_never(message)
     return encode_json(_with_extra(members, message.extra, named))
+
+
+def digest_of(message: Message) -> Digest:
+    """Return the SHA-256 of an encoded message: it stands for the message where nothing of it may be shown (Q11b).
+
+    Raises:
+        LocalProtocolError: The message can not be encoded.
+    """
+    return Digest(hashlib.sha256(encode_message(message)).digest())
 
 
 def error_response(error: RemoteProtocolError, request_id: RequestId | None) -> ErrorResponse:

@@ -141,6 +141,12 @@ def test_an_answer_has_the_id_of_its_question(answer: Response) -> None:
     refused(AnswerAsk(CallId(1), "1", answer), "an answer must have the id of its question")
 
 
+@pytest.mark.rule("R4", "R13")
+@pytest.mark.parametrize("key", ["mcpstreams/ack", "mcpstreams/key", "streamId"])
+def test_an_answer_has_no_keys_of_ours_either(key: str) -> None:
+    refused(AnswerAsk(None, "q", Response("q", {"_meta": {key: "mine"}})), "not the application's")
+
+
 def test_an_answer_that_json_can_not_carry_is_a_mistake() -> None:
     refused(AnswerAsk(None, "q", Response("q", {"a": math.nan})))
 

@@ -364,3 +364,22 @@ def test_a_comment_has_one_line(text: str) -> None:
 
 def test_what_an_event_carries_is_not_shown() -> None:
     assert repr(SSEEvent("token", id="s1_1")) == "SSEEvent(event='message', id='s1_1', retry_ms=None)"
+
+
+@pytest.mark.rule("Q11b")
+def test_decoders_with_equal_snapshots_go_on_alike_and_show_nothing_of_what_they_hold() -> None:
+    def read_so_far(*pieces: bytes) -> SSEDecoder:
+        decoder = SSEDecoder()
+        for piece in pieces:
+            decoder.receive_data(piece)
+            assert decoder.next_event() is None
+        return decoder
+
+    begun = [b"", b"id: token", b"id: token\n", b"id: token\n\n", b"data: token", b"data: token\n", b"data: token\r"]
+    begun += [b"event: token\n", b"retry: 5\n", b"retry: 5\n\n"]
+    snapshots = [read_so_far(piece).snapshot() for piece in begun]
+    assert len(set(snapshots)) == len(begun)
+    assert [read_so_far(piece[:3], piece[3:]).snapshot() for piece in begun] == snapshots
+    assert [piece for piece, shown in zip(begun, snapshots, strict=True) if "token" in repr(shown)] == [
+        b"id: token\n\n"
+    ]

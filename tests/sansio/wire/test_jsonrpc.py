@@ -26,6 +26,7 @@ from mcpstreams_sansio.wire.jsonrpc import (
     Request,
     Response,
     decode_message,
+    digest_of,
     encode_message,
     error_response,
     is_request_id,
@@ -397,6 +398,14 @@ def test_whatever_becomes_of_a_message_the_only_error_is_the_peers(message: Mess
     with contextlib.suppress(RemoteProtocolError):
         read = decode_message(text[:begin] + other + text[end:])
         assert decode_message(encode_message(read)) == read
+
+
+@pytest.mark.rule("Q11b")
+def test_a_digest_tells_messages_apart_and_nothing_about_them() -> None:
+    said: list[Message] = [Request(1, "x"), Request("1", "x"), Notification("x"), Notification("x", {"token": "t"})]
+    assert len({digest_of(message) for message in said}) == len(said)
+    assert all(digest_of(message) == digest_of(decode_message(encode_message(message))) for message in said)
+    assert all(len(digest_of(message)) == 32 for message in said)
 
 
 def test_there_are_four_kinds_of_message() -> None:
