@@ -1,10 +1,10 @@
 """Resumable MCP streams without I/O.
 
-The package is a house whose rooms import downwards only. On the ground floor `errors` says whose fault a failure is and
-`ids` names streams, connections and secrets. `wire` knows messages, `framing` knows the bytes around them. `server` and
-`client` hold the two sides of a stream as tables of states and signals; `peer` and `http` translate between those and
-a multiplexed connection or an HTTP exchange; `server.machine` and `client.machine` are what a driver owns. `testing`
-runs whole worlds of them through every order of events.
+Its modules are layered, and each imports only from the layers below its own. From the bottom: `errors` says whose fault
+a failure is, and `ids` names streams, connections and secrets. `wire` knows messages, `framing` the bytes around them.
+`server` and `client` hold the two sides of a stream as tables of states and signals. `peer` and `http` translate
+between those and a multiplexed connection or an HTTP exchange. `server.machine` and `client.machine` are what a driver
+owns. `testing` runs whole worlds of them through every order of events.
 
 What someone needs who embeds `Server` or `Client` is re-exported here: the machines with their configs, all that they
 can be told and can want done, messages, and both framings. Who has a layer for sessions already, and wants the streams

@@ -390,6 +390,47 @@ def test_python_on_a_page_is_a_session_or_a_file_that_is_run_here() -> None:
     assert [caption for caption in captions if not caption.endswith(".py")] == []
 
 
+INDEXES = [page for page in PAGES if page.name == "index.rst"]
+
+
+@pytest.mark.parametrize("index", INDEXES, ids=shown)
+def test_an_index_says_in_words_what_is_there(index: Path) -> None:
+    """A toctree alone shows nothing where the source is read."""
+    text = index.read_text("utf-8")
+    (listed,) = re.findall(r"^\.\. toctree::\n(?:   :.*\n)*\n((?:   .+\n)+)", text, re.MULTILINE)
+    there = {page for page in PAGES if page.parent == index.parent and page != index}
+    there |= {page for page in INDEXES if page.parent.parent == index.parent}
+    names = {page.relative_to(index.parent).with_suffix("").as_posix() for page in there}
+    assert set(listed.split()) == names
+    assert set(re.findall(r":doc:`([\w/-]+)`", text)) == names
+
+
+def test_the_readme_leads_to_what_is_there() -> None:
+    targets = re.findall(r"<([\w./-]+)>`__", (ROOT / "README.rst").read_text("utf-8"))
+    assert targets
+    assert [target for target in targets if not (ROOT / target).is_file()] == []
+
+
+SERVERS = [
+    *((caption, text) for page in PAGES for caption, text in blocks(page, "python")),
+    *((shown(path), path.read_text("utf-8")) for path in sorted((DOCS / "examples").glob("*.py"))),
+]
+
+
+@pytest.mark.parametrize(("name", "text"), SERVERS, ids=[name for name, _ in SERVERS])
+def test_a_server_that_serves_tools_declares_them(name: str, text: str) -> None:
+    serves_tools = "tools/call" in text and re.search(r"serve_(tcp|http|stream)|\bServer\(", text)
+    assert not serves_tools or '{"tools": {}}' in text
+
+
+def test_an_example_with_types_satisfies_the_strictest_checks() -> None:
+    pytest.importorskip("mypy", reason="mypy is there for those who work on the project")
+    example = DOCS / "examples" / "typed_handler.py"
+    command = [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", str(example)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, cwd=ROOT)
+    assert (done.stdout, done.returncode) == ("", 0)
+
+
 SESSIONS = [page for page in PAGES if ">>> " in page.read_text("utf-8")]
 
 
