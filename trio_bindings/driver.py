@@ -108,11 +108,6 @@ class Connection:
         self._phase = _Phase.OPEN
         self._send, self._commands = trio.open_memory_channel[WriteCommand](MAX_COMMANDS)
 
-    @property
-    def is_open(self) -> bool:
-        """Whether the machine still wants to hear what the peer sends."""
-        return self._phase is _Phase.OPEN
-
     def received(self, data: bytes) -> None:
         """Report bytes of the peer."""
         if self._phase is _Phase.OPEN:

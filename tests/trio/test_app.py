@@ -19,6 +19,7 @@ from mcpstreams_sansio.server.machine import ServerConfig, ServerEffect
 from mcpstreams_sansio.server.policies import StreamPolicies, StreamPolicy
 from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, JSONObject
 from mcpstreams_sansio.wire.streams import ResumeInterval
+from tests.trio.handlers import Waiting, do_nothing
 from tests.trio.machines import for_ever, settle
 from tests.trio.peers import DRAFT, JSON, MARKED, STOCK, BarePeer, connected
 from trio_bindings.app import Call, Handler, outcome_within
@@ -37,11 +38,6 @@ async def answer(handler: Handler, capabilities: JSONObject = STOCK, **params: o
         peer = await connected(server, dict(capabilities))
         await peer.calls(1, **params)
         return await peer.hears_answer(1)
-
-
-async def do_nothing(call: Call) -> JSONObject:
-    await trio.lowlevel.checkpoint()
-    return {}
 
 
 # --------------------------------------------------------------------------------------------------- totality, results
@@ -360,24 +356,6 @@ async def test_a_question_that_cannot_be_sent_is_the_handlers_mistake() -> None:
 
 
 # -------------------------------------------------------------------------------------------------- cancelling, leaving
-
-
-class Waiting:
-    """A handler that waits, and says how it ended."""
-
-    def __init__(self) -> None:
-        self.started = trio.Event()
-        self.cancelled = trio.Event()
-        self.go_on = trio.Event()
-
-    async def __call__(self, call: Call) -> JSONObject:
-        self.started.set()
-        try:
-            await self.go_on.wait()
-        except trio.Cancelled:
-            self.cancelled.set()
-            raise
-        return {"done": True}
 
 
 async def test_a_cancelled_call_ends_its_handler_and_has_no_answer() -> None:

@@ -21,6 +21,7 @@ from mcpstreams_sansio.client.machine import Client, ClientEffect, ClientInput
 from mcpstreams_sansio.connections import Framing
 from mcpstreams_sansio.wire.jsonrpc import JSONObject, Notification
 from mcpstreams_sansio.wire.refusals import Reason
+from tests.trio.handlers import Waiting, do_nothing
 from tests.trio.machines import for_ever, settle
 from trio_bindings.app import Call, Handler
 from trio_bindings.byte_stream import Dialer, connect_stream, connect_tcp, serve_stream, serve_tcp
@@ -94,11 +95,6 @@ async def connected(
             connect(config=SWIFT, capabilities=capabilities or {}, **options) as session,
         ):
             yield session
-
-
-async def do_nothing(call: Call) -> JSONObject:
-    await trio.lowlevel.checkpoint()
-    return {}
 
 
 async def count_to_three(call: Call) -> JSONObject:
@@ -253,26 +249,6 @@ async def test_calls_may_be_entered_in_another_order_than_they_were_prepared() -
         first, second = session.call("tools/list"), session.call("tools/list")
         async with second, first:
             assert await first.result() == await second.result() == {}
-
-
-class Waiting:
-    """A handler that waits, and says how it ended."""
-
-    def __init__(self) -> None:
-        self.started = trio.Event()
-        self.cancelled = trio.Event()
-        self.go_on = trio.Event()
-        self.runs = 0
-
-    async def __call__(self, call: Call) -> JSONObject:
-        self.runs += 1
-        self.started.set()
-        try:
-            await self.go_on.wait()
-        except trio.Cancelled:
-            self.cancelled.set()
-            raise
-        return {"done": True}
 
 
 @pytest.mark.rule("R22", "R27")

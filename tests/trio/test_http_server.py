@@ -19,6 +19,7 @@ from mcpstreams_sansio.http.messages import HTTPRefusal, HTTPRequest, find_heade
 from mcpstreams_sansio.server.config import StreamsConfig
 from mcpstreams_sansio.server.machine import ServerConfig
 from mcpstreams_sansio.wire.jsonrpc import JSONObject
+from tests.trio.handlers import Waiting, echo
 from tests.trio.peers import DRAFT, JSON, MARKED, STOCK
 from trio_bindings.app import Call, Handler
 from trio_bindings.h11_connection import HTTPLimits
@@ -152,11 +153,6 @@ async def count(call: Call) -> JSONObject:
     for number in range(3):
         await call.progress(number)
     return {"content": []}
-
-
-async def echo(call: Call) -> JSONObject:
-    await trio.lowlevel.checkpoint()
-    return dict(call.params)
 
 
 # -------------------------------------------------------------------------------------------------- a stock client
@@ -402,24 +398,6 @@ async def test_a_slow_head_is_not_waited_for() -> None:
 
 
 # ------------------------------------------------------------------------------------------------------------- losses
-
-
-class Waiting:
-    """A handler that waits, and says how it ended."""
-
-    def __init__(self) -> None:
-        self.started = trio.Event()
-        self.cancelled = trio.Event()
-        self.go_on = trio.Event()
-
-    async def __call__(self, call: Call) -> JSONObject:
-        self.started.set()
-        try:
-            await self.go_on.wait()
-        except trio.Cancelled:
-            self.cancelled.set()
-            raise
-        return {"done": True}
 
 
 @pytest.mark.rule("P8", "P15")

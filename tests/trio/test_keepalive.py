@@ -7,18 +7,12 @@ import socket
 import pytest
 import trio
 
-from mcpstreams_sansio.wire.jsonrpc import JSONObject
-from trio_bindings.app import Call
+from tests.trio.handlers import do_nothing
 from trio_bindings.byte_stream import connect_tcp, serve_tcp
 from trio_bindings.http_client import connect_http
 from trio_bindings.http_server import serve_http
 from trio_bindings.keepalive import IDLE_SECONDS, INTERVAL_SECONDS, OPTIONS, PROBES, ask_of_silent_peers
 from trio_bindings.server import LOOPBACK, RunningServer
-
-
-async def do_nothing(call: Call) -> JSONObject:
-    await trio.lowlevel.checkpoint()
-    return {}
 
 
 @pytest.fixture
