@@ -126,7 +126,7 @@ async def connect_http(
         on_notification: Hears what the server announces; each in a task of its own.
 
     Raises:
-        ValueError: The URL is none of HTTP.
+        ValueError: The URL is none of HTTP, or `headers` can not be sent or are the protocol's own.
         LocalProtocolError: `capabilities` are malformed.
     """
     server = httpx2.URL(url)

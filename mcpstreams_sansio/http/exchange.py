@@ -12,12 +12,29 @@ from mcpstreams_sansio.client.inputs import PathRefused
 from mcpstreams_sansio.connections import DropConnection, DropReason
 from mcpstreams_sansio.deadlines import Deadlines
 from mcpstreams_sansio.http.bodies import Body, IgnoredBody
-from mcpstreams_sansio.http.messages import SESSION_HEADER, Headers, HTTPRequest, SendRequest
+from mcpstreams_sansio.http.messages import (
+    BODY_HEADERS,
+    SESSION_HEADER,
+    Headers,
+    HTTPRequest,
+    SendRequest,
+    check_sendable,
+)
 from mcpstreams_sansio.ids import ConnectionId, RequestId, Secret
 from mcpstreams_sansio.wire.revisions import REVISIONS, Revision
 
 _JSON: Final = b"application/json"
 _EVENTS: Final = b"text/event-stream"
+
+_VERSION_HEADERS: Final = frozenset(
+    rules.version_header.lower().encode() for rules in REVISIONS.values() if rules.version_header is not None
+)
+OWN_HEADERS: Final = _VERSION_HEADERS | BODY_HEADERS | {SESSION_HEADER, b"accept", b"last-event-id"}
+"""Headers that the protocol itself puts into requests, where it wants them."""
+
+
+def _sendable(_: object, field: attrs.Attribute[Headers], headers: Headers) -> None:
+    check_sendable(field.name, headers, OWN_HEADERS)
 
 
 @enum.unique
@@ -153,12 +170,16 @@ class Exchanges:
 @final
 @attrs.frozen
 class Endpoint:
-    """Where the requests of a client go (rule H1)."""
+    """Where the requests of a client go (rule H1).
+
+    Raises:
+        ValueError: `headers` can not be sent, or are the protocol's own.
+    """
 
     target: bytes = attrs.field(repr=False)
     """Path and query, in which some services want a secret."""
-    headers: Headers = attrs.field(default=(), repr=False)
-    """What stands in each request besides the protocol's own: authorization, for example."""
+    headers: Headers = attrs.field(default=(), repr=False, validator=_sendable)
+    """What stands in each request besides the protocol's own, names in lower case: authorization, for example."""
 
     def post(self, body: bytes, session: Session | None, last_event_id: str | None = None) -> HTTPRequest:
         """Return the request that carries one message (rules H6, H7)."""

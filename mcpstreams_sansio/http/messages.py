@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Final, TypeAlias, final
 
@@ -17,12 +18,37 @@ SESSION_HEADER: Final = REVISIONS[NEWEST].session_header.lower().encode()
 """Every revision spells it the same, but for case (rule H5)."""
 
 
+BODY_HEADERS: Final = frozenset({b"content-length", b"content-type", b"transfer-encoding"})
+"""What says how a body is to be read."""
+
+_HEADER_NAME: Final = re.compile(rb"[!#$%&'*+.^_`|~0-9a-z-]+")
+_HEADER_VALUE: Final = re.compile(rb"(?![ \t])[\t\x20-\x7e\x80-\xff]*(?<![ \t])")
+
+
 def find_header(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> bytes | None:
     """Return the first value of a header, or None. Names are case-insensitive (rule H5)."""
     for key, value in headers:
         if key.lower() == name:
             return value
     return None
+
+
+def check_sendable(what: str, headers: Headers, reserved: frozenset[bytes]) -> None:
+    """Refuse headers of an application that would break every message, or change what it says.
+
+    Args:
+        what: What holds them, for the text of the error.
+        headers: Names in lower case.
+        reserved: Names that the protocol uses itself.
+
+    Raises:
+        ValueError: One of them can not be sent, or is reserved. The text repeats no value.
+    """
+    for name, value in headers:
+        if not _HEADER_NAME.fullmatch(name) or not _HEADER_VALUE.fullmatch(value):
+            raise ValueError(f"{what} holds a name or a value that can not stand in a header")
+        if name in reserved:
+            raise ValueError(f"{what} holds one that is the protocol's own: {name.decode()}")
 
 
 @final
@@ -39,20 +65,24 @@ class HTTPRequest:
     body: bytes = attrs.field(default=b"", repr=False)
 
 
+def _sendable(_: object, field: attrs.Attribute[Headers], headers: Headers) -> None:
+    check_sendable(field.name, headers, BODY_HEADERS)
+
+
 @final
 @attrs.frozen
 class HTTPRefusal:
     """A request that is not served, and how that is said.
 
     Raises:
-        ValueError: `status` is none of a refusal.
+        ValueError: `status` is none of a refusal, or `headers` can not be sent or are those of the body.
     """
 
     status: int = attrs.field(validator=[attrs.validators.ge(400), attrs.validators.lt(600)])
     why: str
     """One sentence, which the peer reads."""
-    headers: Headers = attrs.field(default=(), repr=False)
-    """What the head says besides the usual: `www-authenticate`, `retry-after` and the like."""
+    headers: Headers = attrs.field(default=(), repr=False, validator=_sendable)
+    """What the head says besides the usual, names in lower case: `www-authenticate`, `retry-after` and the like."""
 
 
 @final

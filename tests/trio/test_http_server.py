@@ -580,9 +580,13 @@ async def serving_tls() -> AsyncIterator[tuple[HTTPPeer, trio.SSLStream[trio.Soc
 
 async def test_tls_is_a_wrapper_of_the_stream() -> None:
     async with serving_tls() as (peer, stream):
-        await stream.send_all(peer.posting(id=1, method="ping"))
-        with trio.fail_after(5):
-            assert (await stream.receive_some()).startswith(b"HTTP/1.1 400 ")
+        for _ in range(3):
+            await stream.send_all(peer.posting(id=1, method="ping"))
+            answer = b""
+            with trio.fail_after(5):
+                while not answer.endswith(b"0\r\n\r\n"):
+                    answer += await stream.receive_some()
+            assert answer.startswith(b"HTTP/1.1 400 ")
 
 
 async def test_a_body_that_nobody_wants_does_not_destroy_the_answer_over_tls_either() -> None:

@@ -407,6 +407,15 @@ def test_what_is_no_refusal_can_not_be_used_as_one(status: int) -> None:
         HTTPRefusal(status, "no")
 
 
+@pytest.mark.parametrize(
+    "header",
+    [(b"www-authenticate", b"a\r\nb: c"), (b"WWW-Authenticate", b"Bearer"), (b"a b", b"c"), (b"content-length", b"5")],
+)
+def test_a_refusal_has_no_header_that_would_break_its_answer(header: tuple[bytes, bytes]) -> None:
+    with pytest.raises(ValueError, match="headers"):
+        HTTPRefusal(401, "no", (header,))
+
+
 # ------------------------------------------------------------------------------------------------------ configuration
 
 

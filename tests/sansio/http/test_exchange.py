@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcpstreams_sansio.http.exchange import Endpoint, Errand, Exchange, Session
+from mcpstreams_sansio.http.exchange import OWN_HEADERS, Endpoint, Errand, Exchange, Session
 from mcpstreams_sansio.ids import ConnectionId, Secret
 from mcpstreams_sansio.wire.revisions import Revision
 
@@ -34,6 +34,44 @@ def test_in_a_session_every_request_names_it_and_the_revision() -> None:
 def test_the_oldest_revision_has_no_header_for_itself() -> None:
     oldest = Session(None, Revision.R2025_03_26, marker=False)
     assert {b"mcp-protocol-version", b"mcp-session-id"}.isdisjoint(dict(ENDPOINT.post(b"{}", oldest).headers))
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        (b"x", b"a\nb"),
+        (b"x", b"a\r\nevil: 1"),
+        (b"x", b"\0"),
+        (b"x", b" a"),
+        (b"x", b"a\t"),
+        (b"x y", b"a"),
+        (b"x:", b"a"),
+        (b"", b"a"),
+        (b"X", b"a"),
+        ("é".encode(), b"a"),
+    ],
+)
+def test_a_header_that_would_break_every_request_is_refused_at_once(header: tuple[bytes, bytes]) -> None:
+    with pytest.raises(ValueError, match="headers") as refused:
+        Endpoint(b"/mcp", (header,))
+    assert "evil" not in str(refused.value)
+
+
+@pytest.mark.parametrize("name", sorted(OWN_HEADERS))
+def test_a_header_of_the_protocol_is_not_for_others(name: bytes) -> None:
+    with pytest.raises(ValueError, match=name.decode()):
+        Endpoint(b"/mcp", ((name, b"5"),))
+
+
+@pytest.mark.parametrize("value", [b"", b"a b\tc", "é".encode(), b"\xff"])
+def test_whatever_else_can_stand_in_a_header_may(value: bytes) -> None:
+    assert (b"x-any", value) in Endpoint(b"/mcp", ((b"x-any", value),)).post(b"{}", None).headers
+
+
+def test_whatever_a_request_says_by_itself_is_its_own() -> None:
+    plain = Endpoint(b"/mcp")
+    requests = [plain.post(b"{}", SESSION, "e1"), plain.get(SESSION, "e1"), plain.delete(SESSION)]
+    assert {name for request in requests for name, _ in request.headers} <= OWN_HEADERS
 
 
 @pytest.mark.rule("P22", "H24", "H20")
