@@ -110,7 +110,7 @@ class HTTPServer:
             response, negotiated = answer_initialize(request, self.identity, self.streams)
         except RemoteProtocolError as error:
             return [*self._open(event, None), Reply(event.connection_id, error_response(error, request.id))]
-        session_id = Secret(event.entropy.derive("session"))
+        session_id = Secret(event.entropy.derive(f"session {event.connection_id}"))
         leaving = self._make_room(owner_of(event.principal, event.address))
         if isinstance(leaving, HTTPRefusal):
             return self._refuse(event, leaving)

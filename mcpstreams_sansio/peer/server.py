@@ -17,7 +17,7 @@ from mcpstreams_sansio.ids import ConnectionId, Entropy
 from mcpstreams_sansio.server.config import StreamsConfig
 from mcpstreams_sansio.server.dispatch import Circumstances, Routed, route
 from mcpstreams_sansio.server.identity import Negotiated, ServerIdentity, answer_initialize
-from mcpstreams_sansio.server.inputs import Reply
+from mcpstreams_sansio.server.inputs import Peer, Reply
 from mcpstreams_sansio.server.policies import StreamPolicies
 from mcpstreams_sansio.server.stream import Reading
 from mcpstreams_sansio.wire import handshake, methods
@@ -29,6 +29,7 @@ from mcpstreams_sansio.wire.jsonrpc import (
     decode_message,
     error_response,
 )
+from mcpstreams_sansio.wire.revisions import Revision
 
 
 @final
@@ -53,18 +54,21 @@ class ServerPeer:
     lines: LineDecoder
     state: HandshakeState = AwaitingHandshake()
     reading: Reading = Reading.OPEN
+    messages: int = 0
+    """How many were read."""
 
     def receive(self, event: BytesReceived | EndOfFile) -> Sequence[Routed]:
         """Return what the peer's bytes mean. What can not be read is answered, and loses nothing else (case O4)."""
         if isinstance(event, EndOfFile):
             self.reading = Reading.ENDED
         inputs: list[Routed] = []
-        for number, payload in enumerate(self._payloads(event)):
+        for payload in self._payloads(event):
+            self.messages += 1
             match payload:
                 case RemoteProtocolError():
                     inputs.append(self._unreadable(payload))
                 case _:
-                    inputs += self._receive_payload(payload, event.entropy, number)
+                    inputs += self._receive_payload(payload, event.entropy)
         return inputs
 
     def _payloads(self, event: BytesReceived | EndOfFile) -> Sequence[bytes | RemoteProtocolError]:
@@ -85,7 +89,7 @@ class ServerPeer:
                 return payloads
             payloads.append(line)
 
-    def _receive_payload(self, payload: bytes, entropy: Entropy, number: int) -> Sequence[Routed]:
+    def _receive_payload(self, payload: bytes, entropy: Entropy) -> Sequence[Routed]:
         try:
             message = decode_message(payload)
         except RemoteProtocolError as error:
@@ -96,10 +100,13 @@ class ServerPeer:
             case Negotiated(peer, revision):
                 if isinstance(message, Request) and message.method == handshake.INITIALIZE:
                     return [self._refuse(message, "the handshake is done")]
-                at = Circumstances(self.connection_id, self.framing, peer, revision, self.policies, entropy, number)
-                return route(message, at)
+                return route(message, self._circumstances(peer, revision, entropy))
             case never:
                 assert_never(never)
+
+    def _circumstances(self, peer: Peer, revision: Revision, entropy: Entropy) -> Circumstances:
+        number = self.messages
+        return Circumstances(self.connection_id, self.framing, peer, revision, self.policies, entropy, number)
 
     def _shake_hands(self, message: Message) -> Sequence[Routed]:
         """Serve `initialize` and `ping`; refuse other requests, and pass over what has no answer."""

@@ -32,7 +32,6 @@ from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, JSONObject, Message, R
 from mcpstreams_sansio.wire.meta import check_application_meta, check_application_result
 from mcpstreams_sansio.wire.reserved import check_application_method
 from mcpstreams_sansio.wire.streams import StreamCreate
-from mcpstreams_sansio.wire.strict_json import is_text
 
 _ON_A_CONNECTION = (
     ConnectionLost,
@@ -84,8 +83,6 @@ def _check_arrival(registry: Registry, event: StreamsInput) -> None:
             raise LocalProtocolError("a connection id must be higher than every one before it")
         case CallReceived() if event.stream_id in registry.streams:
             raise LocalProtocolError("a stream id was used before")
-        case CallReceived() if not is_text(event.fresh_token.reveal()):
-            raise LocalProtocolError("a resume token must be text that UTF-8 can carry")
         case CallReceived() if (event.key is None) != (event.digest is None):
             raise LocalProtocolError("a key and the digest of its call belong together")
         case LogWritten() if not registry.gate.awaits(event.write_id):
@@ -98,6 +95,8 @@ def _prepare_arrival(registry: Registry, event: StreamsInput) -> Prepared | None
     match event:
         case Reply():
             return Prepared(encode_message(event.message))
+        case AnswerReceived():
+            return Prepared(encode_message(event.answer))
         case CallReceived():
             event_id(event.stream_id, MAX_SEQUENCE)  # it raises: the events of the stream will need one
             if event.policy.kind is not StreamKind.ANNOUNCED:
@@ -120,6 +119,7 @@ def _prepare(registry: Registry, stream_id: StreamId, message: Message, holder: 
     check_application_meta(holder)
     stream = _producing(registry, stream_id)
     if stream is None:
+        encode_message(message)  # what is wrong with it is wrong whether its stream is there or not
         return None
     sequence = stream.log.produced + 1
     return Prepared(encode_entry(stream, message, sequence), stream_id, sequence)

@@ -69,7 +69,7 @@ class Circumstances:
     policies: StreamPolicies
     entropy: Entropy
     number: int = 0
-    """Which message of its input this is: each gets ids of its own from the input's entropy."""
+    """Which message of its connection this is, so that no other one is given the same ids, whatever the entropy."""
     accepts_events: bool = True
     """Whether an event stream can be the answer; always where messages travel by themselves."""
     last_event_id: str | None = None
@@ -174,11 +174,11 @@ def _call(request: Request, at: Circumstances) -> CallReceived:
     policy = at.policies.find(seen, keyed=key is not None)
     return CallReceived(
         at.connection_id,
-        StreamId(at.entropy.derive(f"stream {at.number}")),
+        StreamId(at.entropy.derive(f"stream {at.connection_id}.{at.number}")),
         seen,
         at.peer,
         call_policy(policy, at.peer, at.revision, at.framing, accepts_events=at.accepts_events),
-        Secret(at.entropy.derive(f"token {at.number}")),
+        Secret(at.entropy.derive(f"token {at.connection_id}.{at.number}")),
         key,
         None if key is None else call_digest(request),
         attempt,

@@ -13,6 +13,7 @@ import attrs
 
 from mcpstreams_sansio.connections import ConnectionLost, DeadlineReached, EndOfFile, Framing, Written
 from mcpstreams_sansio.ids import ConnectionId, Digest, Principal, RequestId, Secret, StreamId
+from mcpstreams_sansio.wire.converter import Position
 from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, JSONObject, Notification, Request, Response
 from mcpstreams_sansio.wire.marker import Attempt
 from mcpstreams_sansio.wire.revisions import AfterLoss
@@ -149,7 +150,7 @@ class ResumeReceived:
     request_id: RequestId | None
     stream_id: StreamId
     resume_token: Secret
-    cursors: frozenset[int] = frozenset()
+    cursors: frozenset[Position] = frozenset()
     """The position of the last entry that the client has, from the body and from the header: they must agree (Q13).
     Without any, everything unconfirmed comes (rule R8)."""
     attempt: Attempt | None = None
@@ -164,7 +165,7 @@ class CursorReceived:
 
     connection_id: ConnectionId
     stream_id: StreamId
-    after: int
+    after: Position
 
 
 @final
@@ -185,7 +186,7 @@ class AckReceived:
 
     connection_id: ConnectionId
     stream_id: StreamId
-    through: int
+    through: Position
     resume_token: Secret | None = None
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from typing import TypeAlias, final
+from typing import Final, TypeAlias, final
 
 import attrs
 
@@ -65,6 +65,7 @@ from mcpstreams_sansio.server.inputs import (
 from mcpstreams_sansio.server.policies import StreamPolicies
 from mcpstreams_sansio.server.stream import Reading
 from mcpstreams_sansio.server.streams import ServerStreams
+from mcpstreams_sansio.shapes import check_shape, check_time, members_of
 
 
 @final
@@ -92,6 +93,8 @@ ServerInput: TypeAlias = (
     | DeadlineReached
 )
 """Everything that a server can be told: what happens outside, time, and what its application orders."""
+
+_INPUTS: Final = members_of(ServerInput)
 
 ServerEffect: TypeAlias = (
     ConnectionEffect
@@ -165,8 +168,8 @@ class Server:
         Raises:
             LocalProtocolError: The input is wrong whatever the time. Nothing has changed, deadlines included (R13).
         """
-        if now < self._now:
-            raise LocalProtocolError("time must not go back")
+        check_time(now, self._now)
+        check_shape(event, _INPUTS)
         deadline = self.next_deadline()
         due = deadline is not None and deadline <= now
         self._check(event, due=due)

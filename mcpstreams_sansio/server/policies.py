@@ -9,10 +9,13 @@ import attrs
 
 from mcpstreams_sansio.connections import Framing
 from mcpstreams_sansio.server.inputs import BodyPolicy, CallPolicy, Peer, StreamKind
+from mcpstreams_sansio.shapes import check_shape
+from mcpstreams_sansio.wire.converter import unstructure
 from mcpstreams_sansio.wire.jsonrpc import Request
 from mcpstreams_sansio.wire.methods import TOOLS_CALL
 from mcpstreams_sansio.wire.revisions import REVISIONS, Revision
 from mcpstreams_sansio.wire.streams import ResumeInterval
+from mcpstreams_sansio.wire.strict_json import encode_json
 
 
 @final
@@ -22,6 +25,8 @@ class StreamPolicy:
 
     Raises:
         ValueError: `body` is `NEVER`.
+        LocalProtocolError: A field is not what it is declared to be, or JSON can not carry the interval. So whenever a
+            call comes, its `create` can be written (rule R13).
     """
 
     interval: ResumeInterval = ResumeInterval()
@@ -32,6 +37,10 @@ class StreamPolicy:
     """Whether an HTTP response is an event stream from the start; only the requester may rule one out (rule R18)."""
     run_on: bool = False
     """The work goes on when its stream is abandoned (rule R27)."""
+
+    def __attrs_post_init__(self) -> None:
+        check_shape(self, frozenset({StreamPolicy}))
+        encode_json(unstructure(self.interval))
 
 
 _DEFAULT_POLICIES: Final[Mapping[str, StreamPolicy]] = {TOOLS_CALL: StreamPolicy()}

@@ -32,7 +32,7 @@ from mcpstreams_sansio.server.records import AskClosed, KeyCancelled
 from mcpstreams_sansio.server.registry import Registry
 from mcpstreams_sansio.server.stream import ByCall, ByCursor, ByResume, Origin, Stream, owner_of
 from mcpstreams_sansio.server.table import StreamSignal, StreamState
-from mcpstreams_sansio.wire.jsonrpc import Response, encode_message
+from mcpstreams_sansio.wire.jsonrpc import Response
 from mcpstreams_sansio.wire.marker import Attempt
 from mcpstreams_sansio.wire.refusals import Reason
 from mcpstreams_sansio.wire.streams import PollResult, poll_response
@@ -268,7 +268,7 @@ def receive_answer(registry: Registry, event: AnswerReceived) -> None:
         stream.step(StreamSignal.ANSWER)
         del stream.asks[ask_id]
         registry.drop_ask(ask_id)
-        registry.gate.record(AskClosed(stream.stream_id, ask_id, encode_message(event.answer)))
+        registry.gate.record(AskClosed(stream.stream_id, ask_id, registry.encoded_reply(event.answer)))
         answered = AskAnswered(stream.stream_id, ask_id, event.answer)
         if registry.gate.admit(answered):
             registry.effects.append(answered)

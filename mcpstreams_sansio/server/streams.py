@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from typing import Final, Never, final
 
 from mcpstreams_sansio.connections import ConnectionLost, DeadlineReached, EndOfFile, Written
-from mcpstreams_sansio.errors import LocalProtocolError
 from mcpstreams_sansio.ids import StreamId
 from mcpstreams_sansio.server import clock, delivery, durability, lifecycle, paths, production, requests, room
 from mcpstreams_sansio.server.checks import check
@@ -43,6 +42,9 @@ from mcpstreams_sansio.server.inputs import (
 )
 from mcpstreams_sansio.server.registry import Registry, StreamTimer
 from mcpstreams_sansio.server.table import StreamState
+from mcpstreams_sansio.shapes import check_shape, check_time, members_of
+
+_INPUTS: Final = members_of(StreamsInput)
 
 
 @final
@@ -75,6 +77,7 @@ class ServerStreams:
         Raises:
             LocalProtocolError: The input is wrong whatever the time (rule R13).
         """
+        check_shape(event, _INPUTS)
         check(self._registry, event)
 
     def handle(self, event: StreamsInput, now: float) -> list[StreamsEffect]:
@@ -96,7 +99,8 @@ class ServerStreams:
         """Apply several inputs that came at once: streams that they attach to one connection share its next write.
 
         Args:
-            events: In order. An input that is wrong is refused like in `handle`; those before it have been applied.
+            events: In order. One that is wrong is refused like in `handle`; those before it have been applied, and
+                what they want done is returned by the next call.
             now: As for `handle`.
 
         Returns:
@@ -119,8 +123,8 @@ class ServerStreams:
 
     def _apply(self, event: StreamsInput, now: float) -> None:
         registry = self._registry
-        if not now >= registry.now:  # so that what is no number is refused too
-            raise LocalProtocolError("time must not go back")
+        check_time(now, registry.now)
+        check_shape(event, _INPUTS)
         prepared = check(registry, event)
         registry.now = now
         if isinstance(event, ConnectionLost):  # nothing that is due may be ordered for it any more

@@ -32,7 +32,8 @@ MAX_DEPTH: Final = 128
 MAX_DIGITS: Final = 640
 """How many digits an integer may have: as many as every Python interpreter converts, however it is configured."""
 
-_MAX_INTEGER: Final = 10**MAX_DIGITS - 1
+MAX_INTEGER: Final = 10**MAX_DIGITS - 1
+"""The largest integer of so many digits."""
 
 # The usual types stand first: asking for an abstract class takes longer.
 _NUMBER: Final = (int, float)
@@ -216,7 +217,7 @@ def _check_number(value: int | float) -> None:
     if isinstance(value, float):
         if not math.isfinite(value):
             raise LocalProtocolError("NaN and infinity are not JSON")
-    elif not -_MAX_INTEGER <= value <= _MAX_INTEGER:
+    elif not -MAX_INTEGER <= value <= MAX_INTEGER:
         raise LocalProtocolError(f"an integer has more than {MAX_DIGITS} digits")
 
 

@@ -117,6 +117,13 @@ WRONG: dict[str, StreamsInput] = {
     "a response with our own metadata": Respond(S1, Response(7, {"_meta": {"mcpstreams/seq": 1}})),
     "a stream for a call that was answered": OpenStream(ANSWERED, TOKEN),
     "a stream whose token is no text": OpenStream(S2, Secret(LONE_SURROGATE)),
+    "an answer that JSON can not carry": AnswerReceived(HERE, Response("q1", {"of": float("nan")})),
+    "a message for a stream that never was, that JSON can not carry": SendMessage(
+        StreamId("never was"), Notification("notifications/message", {"of": float("nan")})
+    ),
+    "a message whose params are no object": note([1]),  # type: ignore[arg-type]  # the mistake itself
+    "a response without a result": Respond(S1, Response(7, None)),  # type: ignore[arg-type]  # the mistake itself
+    "a cursor below 0": CursorReceived(HERE, S1, -1),
     "a batch that is not being written": LogWritten(1),
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import attrs
 import pytest
 
 from mcpstreams_sansio.connections import (
@@ -379,3 +380,33 @@ def test_streams_that_are_resumed_by_one_chunk_share_the_first_write() -> None:
     one.send(back, *(resume_request(f"r{number}", reference) for number, reference in enumerate(references)))
     tags = [read_tag(message) for message in back.take()]
     assert {tag.stream_id for tag in tags if tag is not None} == {create.stream_id for create in creates}
+
+
+# ------------------------------------------------------------------------------------------------- whoever brings seeds
+
+
+@pytest.mark.rule("R13", "R12")
+def test_a_seed_that_is_brought_twice_names_nothing_twice() -> None:
+    class Careless(Serving):
+        def entropy(self) -> Entropy:
+            return SEED
+
+    one = Careless()
+    first, second = one.begin(), one.begin()
+    assert first != second
+    for session in (first, second):
+        one.post(CALL, session)
+    line = one.greet(MARKED)
+    one.send(line, attrs.evolve(CALL, id=2))
+    one.send(line, attrs.evolve(CALL, id=3))
+    assert len({call.stream_id for call in one.calls}) == len(one.calls) == 4
+
+
+@pytest.mark.rule("R13", "Q7h")
+@pytest.mark.parametrize("now", [float("nan"), float("inf"), float("-inf"), None])
+def test_at_a_moment_that_is_none_nothing_happens(now: object) -> None:
+    one = Serving()
+    before = one.server.snapshot(0.0)
+    with pytest.raises(LocalProtocolError):
+        one.server.handle(PeerConnected(ConnectionId(1), Framing.LINES), now)  # type: ignore[arg-type]  # may be none
+    assert (one.server.snapshot(0.0), one.server.next_deadline()) == (before, None)

@@ -317,7 +317,9 @@ class Lives(RuleBasedStateMachine):
         self.nobody_has_seen_a_secret()
 
     def nobody_has_seen_a_secret(self) -> None:
-        labels = ["session", *(f"token {number}" for number in range(3))]
+        connections = list(self.one.seen)
+        labels = [f"session {number}" for number in connections]
+        labels += [f"token {number}.{message}" for number in connections for message in range(8)]
         secrets = [*KEYS, *(seed.derive(label) for seed in self.one.seeds for label in labels)]
         shown = "".join([*self.one.shown, *map(repr, values_in(self.one.server))])
         assert [secret for secret in secrets if secret in shown] == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mcpstreams_sansio.connections import Framing
+from mcpstreams_sansio.errors import LocalProtocolError
 from mcpstreams_sansio.server.inputs import BodyPolicy, CallPolicy, Peer, StreamKind
 from mcpstreams_sansio.server.policies import StreamPolicies, StreamPolicy, call_policy
 from mcpstreams_sansio.wire.jsonrpc import JSONValue, Request
@@ -128,3 +129,12 @@ def test_the_rest_is_what_the_application_decided() -> None:
     policy = StreamPolicy(ResumeInterval(min=1, max=2), AT_ONCE, run_on=True)
     served = call_policy(policy, DRAFT, Revision.R2025_11_25, Framing.LINES, accepts_events=True)
     assert served == CallPolicy(ANNOUNCED, AT_ONCE, AfterLoss.CANCEL, policy.interval, run_on=True)
+
+
+@pytest.mark.rule("R13", "R18")
+@pytest.mark.parametrize(
+    "interval", [ResumeInterval(extra={"of": float("inf")}), ResumeInterval(extra={"of": "\ud800"}), None, 60.0]
+)
+def test_a_policy_with_which_no_create_could_be_written_is_refused_when_it_is_made(interval: ResumeInterval) -> None:
+    with pytest.raises(LocalProtocolError):
+        StreamPolicy(interval)

@@ -26,6 +26,7 @@ from mcpstreams_sansio.server.inputs import (
     ConnectionOpened,
     Drain,
     LogFailed,
+    Reply,
     ResumeReceived,
     Scope,
     SendMessage,
@@ -171,3 +172,15 @@ def test_a_snapshot_tells_which_of_two_calls_an_id_names() -> None:
         talk.exchange().cancelled(7)
         assert talk.observed() == [f"{order[1]} gone: cancelled"]
     assert snapshots[0] != snapshots[1]
+
+
+@pytest.mark.rule("R13")
+def test_of_inputs_that_come_at_once_those_before_a_wrong_one_count() -> None:
+    machine, other = ServerStreams(), ServerStreams()
+    opened = ConnectionOpened(ConnectionId(1), Framing.LINES, Scope("a"))
+    pong = Reply(ConnectionId(1), Response("p", {}))
+    wrong = Reply(ConnectionId(2), Response("p", {}))
+    with pytest.raises(LocalProtocolError):
+        machine.handle_all([opened, pong, wrong, pong], 0.0)
+    assert machine.handle(DeadlineReached(), 0.0) == other.handle_all([opened, pong], 0.0) != []
+    assert machine.snapshot(0.0) == other.snapshot(0.0)

@@ -1,0 +1,250 @@
+"""Whatever is wrong with an input is found before it changes anything (rule R13).
+
+Each example takes an input that is right, puts something else into one of its fields, however deep, and hands it to a
+server in the middle of its work. The server takes it, or refuses it and has not moved: it does the same afterwards with
+the right one as if it had never met the wrong one.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Iterator
+
+import attrs
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mcpstreams_sansio.connections import BytesReceived, ConnectionLost, DeadlineReached, EndOfFile, Framing, Written
+from mcpstreams_sansio.errors import LocalProtocolError
+from mcpstreams_sansio.http.messages import HTTPRequest, RequestReceived
+from mcpstreams_sansio.ids import Address, ConnectionId, Digest, Entropy, Principal, Secret, StreamId
+from mcpstreams_sansio.server.config import StreamsConfig
+from mcpstreams_sansio.server.inputs import (
+    Accept,
+    AckReceived,
+    AnswerReceived,
+    AskPeer,
+    CallPolicy,
+    CallReceived,
+    CancelledReceived,
+    CancelReceived,
+    ConnectionOpened,
+    CursorReceived,
+    Drain,
+    LogFailed,
+    LogWritten,
+    OpenStream,
+    Peer,
+    PollReceived,
+    ReleaseStream,
+    Reply,
+    Respond,
+    ResumeReceived,
+    Scope,
+    ScopeEnded,
+    SendMessage,
+    StreamKind,
+    StreamsInput,
+    WithdrawAsk,
+)
+from mcpstreams_sansio.server.machine import PeerConnected, Server, ServerInput
+from mcpstreams_sansio.server.streams import ServerStreams
+from mcpstreams_sansio.shapes import members_of
+from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, JSONValue, Notification, Request, Response
+from mcpstreams_sansio.wire.marker import Attempt
+from mcpstreams_sansio.wire.streams import ResumeInterval
+from tests.sansio.server.conversation import ASK, KEY, MARKER, Conversation, token_of
+from tests.sansio.serving import HOST, JSON, JSON_AND_EVENTS, MARKED, encoded, initialize, serving
+
+LINE, SPARE, FRESH = ConnectionId(1), ConnectionId(2), ConnectionId(3)
+S1, NEW = StreamId("s1"), StreamId("new")
+SEED = Entropy(b"a seed that no other input has")
+NOTE = Notification("notifications/message", {"data": [1]})
+INTERVAL = ResumeInterval(min=1.0, max=10.0)
+
+NO_DATA: JSONValue = object()  # type: ignore[assignment]  # the mistake itself
+ANYTHING = st.sampled_from(
+    [
+        *(None, True, False, 0, 1, -1, 7, 10**700, 0.5, math.nan, math.inf, 1j, object(), object),
+        *("", "x", "s1", "\ud800", "x" * 5_000, b"", b"x", bytearray(b"x")),
+        *((), ("x",), [], [1], {}, {1: 2}, {"x": math.nan}, {"_meta": 1}, {"x": "\ud800"}),
+        *(frozenset(), frozenset({-1}), frozenset({"x"}), Secret("x"), Entropy, Framing.HTTP, StreamKind.SILENT),
+        *(NOTE, Request(1, "m"), Response(7, {}), ErrorResponse(7, 1, "failed", NO_DATA)),
+        *(Peer(), INTERVAL, Attempt("a", 1), Drain()),
+    ]
+)
+
+
+def paths(value: object) -> Iterator[tuple[str, ...]]:
+    """Yield the way to each field of a value, however deep, and to the value itself."""
+    yield ()
+    kind = type(value)
+    if attrs.has(kind):
+        for field in attrs.fields(kind):
+            yield from ((field.name, *rest) for rest in paths(getattr(value, field.name)))
+
+
+def spoiled(value: object, path: tuple[str, ...], by: object) -> object:
+    """Return a value with something else in one place; not even its class has a say in it."""
+    if not path:
+        return by
+    other = copy.copy(value)
+    object.__setattr__(other, path[0], spoiled(getattr(value, path[0]), path[1:], by))
+    return other
+
+
+@st.composite
+def mistakes(draw: st.DrawFn, right: object) -> tuple[object, object]:
+    """Return an input and the moment at which it comes, one of them with a mistake."""
+    now = draw(st.sampled_from([0.0, 20.0, 700.0]))
+    if draw(st.integers(0, 9)) == 0:
+        return right, draw(st.sampled_from([-1.0, math.nan, math.inf, -math.inf, None, "now", True]))
+    return spoiled(right, draw(st.sampled_from(list(paths(right)))), draw(ANYTHING)), now
+
+
+def told(machine: Server | ServerStreams, event: object, now: object) -> tuple[object, ...]:
+    """Return what is to be done about an input, in what state that leaves a machine, and when that is to be woken."""
+    effects = machine.handle(event, now)  # type: ignore[arg-type]  # that is the point
+    return effects, machine.snapshot(0.0), machine.next_deadline()
+
+
+def check(machine: Server | ServerStreams, right: object, wrong: object, now: object) -> None:
+    """Check that a machine takes an input, or does not move."""
+    tried = machine.fork()
+    before = tried.snapshot(0.0), tried.next_deadline()
+    try:
+        told(tried, wrong, now)
+    except LocalProtocolError:
+        assert (tried.snapshot(0.0), tried.next_deadline()) == before
+        assert told(tried, right, 20.0) == told(machine.fork(), right, 20.0)
+
+
+# ------------------------------------------------------------------------------------------------------- the streams
+
+ON_STREAMS: tuple[StreamsInput, ...] = (
+    ConnectionOpened(FRESH, Framing.LINES, Scope("scope"), Principal("ann"), False),
+    ConnectionLost(LINE),
+    EndOfFile(LINE, SEED),
+    ScopeEnded(Scope("connection 1")),
+    Written(SPARE),
+    Reply(SPARE, Response("p", {})),
+    Accept(SPARE),
+    CallReceived(
+        SPARE,
+        NEW,
+        Request(1, "tools/call", {"name": "work"}),
+        MARKER,
+        CallPolicy(StreamKind.ANNOUNCED, interval=INTERVAL),
+        token_of("new"),
+        Secret(KEY),
+        Digest(b"one call"),
+        Attempt("a", 1),
+    ),
+    CallReceived(SPARE, NEW, Request(1, "tools/call"), MARKER, CallPolicy(StreamKind.SILENT), token_of("new")),
+    ResumeReceived(SPARE, 9, S1, token_of("s1"), frozenset({1}), Attempt("a", 2), True),
+    CursorReceived(SPARE, S1, 1),
+    PollReceived(SPARE, 9, S1, token_of("s1")),
+    AckReceived(LINE, S1, 1, token_of("s1")),
+    AnswerReceived(LINE, Response("q1", {})),
+    AnswerReceived(LINE, ErrorResponse("q1", 1, "no")),
+    CancelReceived(SPARE, 9, S1, token_of("s1")),
+    CancelledReceived(LINE, 7, Secret(KEY)),
+    SendMessage(S1, NOTE),
+    AskPeer(S1, "q2", ASK, {"messages": []}),
+    WithdrawAsk(S1, "q1"),
+    Respond(S1, Response(7, {"content": []})),
+    Respond(S1, ErrorResponse(7, 1, "failed")),
+    ReleaseStream(S1),
+    OpenStream(StreamId("s2"), token_of("s2"), INTERVAL),
+    LogWritten(4),
+    LogFailed("no space left"),
+    Drain(),
+    DeadlineReached(),
+)
+
+
+def busy_streams() -> ServerStreams:
+    """Return streams with a call that asks, one that has no stream yet, a batch being written, and a line to spare."""
+    talk = Conversation(StreamsConfig(durable=True))
+    talk.connect()
+    line = talk.connect()
+    talk.connect()
+    line.call(7, "s1", peer=MARKER)
+    line.call(8, "s2", peer=MARKER, kind=StreamKind.FLEETING)
+    talk.ask("q1", "s1")
+    talk.prompt_disk = False
+    talk.say(1)
+    assert talk.batch is not None
+    talk.clients[LINE].reads = False
+    return talk.machine
+
+
+STREAMS = busy_streams()
+
+
+def test_every_input_of_the_streams_is_spoiled() -> None:
+    assert {type(event) for event in ON_STREAMS} == members_of(StreamsInput)
+
+
+@pytest.mark.rule("R13")
+@pytest.mark.parametrize("right", ON_STREAMS, ids=lambda event: type(event).__name__)
+@given(data=st.data())
+def test_streams_take_an_input_or_do_not_move(right: StreamsInput, data: st.DataObject) -> None:
+    told(STREAMS.fork(), right, 20.0)
+    check(STREAMS, right, *data.draw(mistakes(right)))
+
+
+# ------------------------------------------------------------------------------------------------- the whole machine
+
+
+def busy_server() -> tuple[Server, tuple[ServerInput, ...]]:
+    """Return a server with a session and a line, and a call on each; and what it can be told next."""
+    one = serving(streams=StreamsConfig(durable=True))
+    session = one.begin(MARKED)
+    over_http = one.post(Request(1, "tools/call"), session)
+    line = one.greet(MARKED)
+    one.send(line, Request(1, "tools/call"))
+    first, second = (call.stream_id for call in one.calls)
+    one.submit(AskPeer(first, "q1", ASK))
+    one.slow_disk = True
+    one.notify(second, 1)
+    fresh = ConnectionId(len(one.seen) + 1)
+    headers = (HOST, JSON_AND_EVENTS, JSON)
+    in_session = (*headers, (b"mcp-session-id", session))
+    call, hello = encoded(Request(2, "tools/call")), encoded(initialize(MARKED))
+    return one.server, (
+        PeerConnected(fresh, Framing.LINES, Principal("ann")),
+        RequestReceived(fresh, HTTPRequest(b"POST", b"/mcp", in_session, call), SEED, None, Address("192.0.2.1")),
+        RequestReceived(fresh, HTTPRequest(b"POST", b"/mcp", headers, hello), SEED),
+        BytesReceived(line.connection_id, call + b"\n", SEED),
+        EndOfFile(line.connection_id, SEED),
+        ConnectionLost(over_http.connection_id),
+        Written(line.connection_id),
+        SendMessage(second, NOTE),
+        AskPeer(second, "q2", ASK),
+        WithdrawAsk(first, "q1"),
+        Respond(second, Response(1, {})),
+        ReleaseStream(first),
+        OpenStream(second, token_of("s"), INTERVAL),
+        LogWritten(one.batches[-1].write_id),
+        LogFailed("no space left"),
+        Drain(),
+        DeadlineReached(),
+    )
+
+
+SERVER, ON_SERVER = busy_server()
+
+
+def test_every_input_of_a_server_is_spoiled() -> None:
+    assert {type(event) for event in ON_SERVER} == members_of(ServerInput)
+
+
+@pytest.mark.rule("R13")
+@pytest.mark.parametrize("right", ON_SERVER, ids=lambda event: type(event).__name__)
+@given(data=st.data())
+def test_a_server_takes_an_input_or_does_not_move(right: ServerInput, data: st.DataObject) -> None:
+    told(SERVER.fork(), right, 20.0)
+    check(SERVER, right, *data.draw(mistakes(right)))
