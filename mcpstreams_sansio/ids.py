@@ -31,6 +31,9 @@ Address = NewType("Address", str)
 """Where a peer is, as far as whoever accepted it can tell one from another: what quotas go by without a principal (rule
 R25)."""
 
+Owner: TypeAlias = tuple[str, str]
+"""Whose quotas something counts against (rule R25)."""
+
 Digest = NewType("Digest", bytes)
 """SHA-256 of a secret: what is stored and compared instead of it."""
 
@@ -66,6 +69,14 @@ class Secret:
 
     def __hash__(self) -> int:
         return hash(self.digest())
+
+
+def owner_of(principal: Principal | None, address: Address | None) -> Owner:
+    """Return whose quotas something counts against: its principal's, else those of where it came from (rule R25).
+
+    What came from nowhere in particular counts as one peer's.
+    """
+    return ("address", address or "") if principal is None else ("principal", principal)
 
 
 def same_digest(left: Digest, right: Digest) -> bool:

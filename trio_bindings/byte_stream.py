@@ -15,9 +15,10 @@ from mcpstreams_sansio.client.inputs import Connected, ConnectFailed
 from mcpstreams_sansio.client.machine import ClientEffect, ClientInput
 from mcpstreams_sansio.connections import EndWriting, Framing, Write
 from mcpstreams_sansio.http.messages import SendHead
-from mcpstreams_sansio.ids import Principal
+from mcpstreams_sansio.ids import Address, Principal
 from mcpstreams_sansio.server.machine import PeerConnected, ServerConfig
 from mcpstreams_sansio.wire.jsonrpc import JSONObject
+from trio_bindings.addresses import address_of
 from trio_bindings.app import Handler
 from trio_bindings.client import (
     ClientSession,
@@ -78,17 +79,23 @@ async def _write(connection: Connection, stream: trio.abc.Stream, scope: trio.Ca
 # -------------------------------------------------------------------------------------------------------------- server
 
 
-async def serve_stream(server: RunningServer, stream: trio.abc.Stream, principal: Principal | None = None) -> None:
+async def serve_stream(
+    server: RunningServer,
+    stream: trio.abc.Stream,
+    principal: Principal | None = None,
+    address: Address | None = None,
+) -> None:
     """Serve one client on a stream until either side is done with it. The stream belongs to this call.
 
     Args:
         server: From `open_server`.
         stream: One message a line, both ways.
         principal: Who the client was authenticated as; `None` is nobody in particular (rule R25).
+        address: Where it is: whose quotas count if it is nobody in particular. All who are nowhere share theirs.
     """
     connection = server.driver.add_connection(server.driver.new_connection_id())
     with server.driver.carry(connection):
-        server.driver.submit(PeerConnected(connection.connection_id, Framing.LINES, principal))
+        server.driver.submit(PeerConnected(connection.connection_id, Framing.LINES, principal, address))
         await run_byte_stream(connection, stream)
 
 
@@ -120,7 +127,11 @@ async def serve_tcp(
     ) as server:
         listeners = await server.open_port(port, host)
         task_status.started(server)
-        await server.accept(listeners, functools.partial(serve_stream, server))
+        await server.accept(listeners, functools.partial(_serve_socket, server))
+
+
+async def _serve_socket(server: RunningServer, stream: trio.SocketStream) -> None:
+    await serve_stream(server, stream, address=address_of(stream))
 
 
 # -------------------------------------------------------------------------------------------------------------- client

@@ -18,8 +18,8 @@ from mcpstreams_sansio.framing.event_ids import parse_event_id
 from mcpstreams_sansio.http.checks import ALLOW, EVENTS_TYPE, JSON_TYPE, accepts, first_refusal
 from mcpstreams_sansio.http.config import HTTPConfig
 from mcpstreams_sansio.http.messages import SESSION_HEADER, Headers, HTTPRefusal, RequestReceived, SendHead, find_header
-from mcpstreams_sansio.http.sessions import Owner, Session, Sessions, owner_of
-from mcpstreams_sansio.ids import ConnectionId, Digest, Secret
+from mcpstreams_sansio.http.sessions import Session, Sessions
+from mcpstreams_sansio.ids import ConnectionId, Digest, Owner, Secret, owner_of
 from mcpstreams_sansio.server.config import StreamsConfig
 from mcpstreams_sansio.server.dispatch import Circumstances, Routed, route
 from mcpstreams_sansio.server.effects import BeginBody, BodyKind
@@ -188,13 +188,15 @@ class HTTPServer:
         headers: Headers = (),
     ) -> Sequence[ConnectionOpened]:
         """Return the opening of an exchange's connection, and remember what its head will need."""
-        digest = None if session is None else session.digest
+        digest, scope, primes = None, NOWHERE, False
+        if session is not None:
+            self.sessions.enter(session, event.connection_id)
+            digest, scope = session.digest, session.scope
+            primes = REVISIONS[session.negotiated.revision].primes
         self.exchanges[event.connection_id] = Exchange(digest, json_status, empty_status, headers)
-        if session is None:
-            return [ConnectionOpened(event.connection_id, Framing.HTTP, NOWHERE, event.principal)]
-        self.sessions.enter(session, event.connection_id)
-        primes = REVISIONS[session.negotiated.revision].primes
-        return [ConnectionOpened(event.connection_id, Framing.HTTP, session.scope, event.principal, primes)]
+        return [
+            ConnectionOpened(event.connection_id, Framing.HTTP, scope, event.principal, primes, event.address),
+        ]
 
     def head(self, begin: BeginBody) -> SendHead:
         """Return the head of an exchange whose body has been decided."""

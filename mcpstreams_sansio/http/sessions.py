@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import Self, TypeAlias, final
+from typing import Self, final
 
 import attrs
 
 from mcpstreams_sansio.deadlines import Deadlines
 from mcpstreams_sansio.http.config import HTTPConfig
-from mcpstreams_sansio.ids import Address, ConnectionId, Digest, Principal, Secret
+from mcpstreams_sansio.ids import Address, ConnectionId, Digest, Owner, Principal, Secret, owner_of
 from mcpstreams_sansio.server.identity import Negotiated
 from mcpstreams_sansio.server.inputs import Scope
-
-Owner: TypeAlias = tuple[str, str]
-"""Whose quota a session counts against."""
-
-
-def owner_of(principal: Principal | None, address: Address | None) -> Owner:
-    """Return whose quota a session counts against: its principal's, else that of where it came from (rule R25)."""
-    return ("address", address or "") if principal is None else ("principal", principal)
 
 
 @final

@@ -34,7 +34,9 @@ class StreamsConfig:
     max_calls: int = attrs.field(default=20_000, validator=at_least_one)
     """Calls that are not over, with a stream or without; a further one is refused."""
     max_streams_per_principal: int = attrs.field(default=1_000, validator=at_least_one)
-    """The same for each principal, or for each scope where there is no principal (rule R25)."""
+    """`max_streams` for each principal, or for each address where there is no principal (rule R25)."""
+    max_calls_per_principal: int = attrs.field(default=2_000, validator=at_least_one)
+    """`max_calls` in the same way: whoever has so many under way leaves room for others (rule R25)."""
     max_tombstones: int = attrs.field(default=10_000, validator=at_least_one)
     """Streams that are gone and whose reason is remembered; the oldest is forgotten first."""
     window: int = attrs.field(default=1_024, validator=at_least_one)
@@ -55,7 +57,11 @@ class StreamsConfig:
     max_keys: int = attrs.field(default=100_000, validator=at_least_one)
     """Remembered call keys. None is ever forgotten early: above it new keyed calls are refused (rule R21.4)."""
     max_keys_per_principal: int = attrs.field(default=20_000, validator=at_least_one)
-    """The same for each principal, or for each scope where there is no principal (rule R25)."""
+    """The same for each principal, or for each address where there is no principal (rule R25)."""
+    max_cancelled_keys: int = attrs.field(default=10_000, validator=at_least_one)
+    """Keys that were cancelled before a call came with them; the oldest is forgotten first (rule R21.6)."""
+    max_cancelled_keys_per_principal: int = attrs.field(default=1_000, validator=at_least_one)
+    """The same for each principal, or for each address where there is no principal (rule R25)."""
     max_write_bytes: int = attrs.field(default=64 * 2**10, validator=at_least_one)
     """Size at which a `Write` takes no further message; one message may exceed it (rule R11)."""
     max_reply_bytes: int = attrs.field(default=1 * 2**20, validator=at_least_one)

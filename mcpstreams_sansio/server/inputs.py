@@ -12,7 +12,7 @@ from typing import NewType, TypeAlias, final
 import attrs
 
 from mcpstreams_sansio.connections import ConnectionLost, DeadlineReached, EndOfFile, Framing, Written
-from mcpstreams_sansio.ids import ConnectionId, Digest, Principal, RequestId, Secret, StreamId
+from mcpstreams_sansio.ids import Address, ConnectionId, Digest, Principal, RequestId, Secret, StreamId
 from mcpstreams_sansio.wire.converter import Position
 from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, JSONObject, Notification, Request, Response
 from mcpstreams_sansio.wire.marker import Attempt
@@ -94,6 +94,8 @@ class ConnectionOpened:
     principal: Principal | None = None
     primes: bool = False
     """Its event streams begin with an empty event that carries the position (rules H13, H19)."""
+    address: Address | None = None
+    """Where it comes from: whose quotas count, if nobody was authenticated (rule R25)."""
 
 
 @final

@@ -30,7 +30,6 @@ from mcpstreams_sansio.server.stream import (
     Handler,
     Stream,
     attachment_of,
-    owner_of,
     tags_for,
 )
 from mcpstreams_sansio.server.table import StreamSignal, StreamState
@@ -61,16 +60,14 @@ def open_stream(
         tags_for(call.peer) if kind is StreamKind.ANNOUNCED else Tags.NONE,
         path.principal,
         path.scope,
-        owner_of(path.principal, path.scope),
+        path.owner,
         key_digest=key_digest,
     )
     registry.add(stream)
     if call.attempt is not None:
         stream.note_attempt(call.attempt.instance, call.attempt.number, config.max_instances)
     if key_digest is not None:
-        registry.keys.add(
-            key_digest, KeyEntry(stream.owner, stream.stream_id, call.digest), registry.now + config.key_ttl
-        )
+        registry.keys.add(key_digest, KeyEntry(stream.owner, stream.stream_id, call.digest), registry.now)
     registry.gate.record(
         StreamOpened(
             stream.stream_id,
@@ -136,7 +133,7 @@ def start(registry: Registry, started: StartCall) -> None:
     stream.handler = Handler.RUNNING
     if stream.attachment is not None:
         attachments.decide(registry, registry.connections[stream.attachment.connection_id])
-    registry.working.add(started.stream_id)
+    registry.begin_work(stream)
     registry.effects.append(started)
 
 

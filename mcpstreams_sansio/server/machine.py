@@ -32,7 +32,7 @@ from mcpstreams_sansio.http.config import HTTPConfig
 from mcpstreams_sansio.http.messages import RequestReceived, SendHead
 from mcpstreams_sansio.http.server import FrontInput, HTTPServer
 from mcpstreams_sansio.http.sessions import Sessions
-from mcpstreams_sansio.ids import ConnectionId, Principal, StreamId
+from mcpstreams_sansio.ids import Address, ConnectionId, Principal, StreamId
 from mcpstreams_sansio.peer.server import ServerPeer
 from mcpstreams_sansio.server.config import StreamsConfig
 from mcpstreams_sansio.server.dispatch import NotificationReceived
@@ -77,6 +77,8 @@ class PeerConnected:
     framing: Framing
     """`LINES` or `MESSAGES`; HTTP comes as `RequestReceived`."""
     principal: Principal | None = None
+    address: Address | None = None
+    """Whose quotas count what it asks for, if nobody was authenticated; what has none counts as one peer's (R25)."""
 
 
 ServerInput: TypeAlias = (
@@ -252,7 +254,7 @@ class Server:
             LineDecoder(max_line_size=config.max_line_size),
         )
         scope = Scope(f"connection {event.connection_id}")
-        return ConnectionOpened(event.connection_id, event.framing, scope, event.principal)
+        return ConnectionOpened(event.connection_id, event.framing, scope, event.principal, address=event.address)
 
     def _apply(self, inputs: Sequence[FrontInput | StreamsInput], now: float, effects: list[ServerEffect]) -> None:
         pending: list[StreamsInput] = []

@@ -17,7 +17,7 @@ from mcpstreams_sansio.connections import Framing
 from mcpstreams_sansio.framing.event_ids import event_id
 from mcpstreams_sansio.framing.lines import encode_line
 from mcpstreams_sansio.framing.sse import encode_comment, encode_payload
-from mcpstreams_sansio.ids import ConnectionId, Principal, RequestId, StreamId
+from mcpstreams_sansio.ids import ConnectionId, Owner, Principal, RequestId, StreamId
 from mcpstreams_sansio.server.inputs import BodyPolicy, Scope
 from mcpstreams_sansio.server.log import Entry
 from mcpstreams_sansio.server.stream import Attachment, Stream, attachment_of
@@ -96,6 +96,8 @@ class Connection:
     framing: Framing
     scope: Scope
     principal: Principal | None
+    owner: Owner
+    """Whose quotas count what comes on it (rule R25)."""
     primes: bool
     phase: Phase
     last_write: float

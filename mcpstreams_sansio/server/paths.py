@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mcpstreams_sansio.connections import ConnectionLost, DropConnection, DropReason, EndOfFile, Framing, Written
+from mcpstreams_sansio.ids import owner_of
 from mcpstreams_sansio.server import lifecycle, production, replies
 from mcpstreams_sansio.server.inputs import Accept, ConnectionOpened, Drain, Reply, ScopeEnded
 from mcpstreams_sansio.server.outbox import Connection, Phase
@@ -18,6 +19,7 @@ def open_connection(registry: Registry, event: ConnectionOpened) -> None:
         event.framing,
         event.scope,
         event.principal,
+        owner_of(event.principal, event.address),
         event.primes,
         Phase.UNDECIDED if event.framing is Framing.HTTP else Phase.OPEN,
         registry.now,

@@ -83,7 +83,7 @@ def close_asks(registry: Registry, stream: Stream) -> None:
 
 def respond(registry: Registry, event: Respond) -> None:
     """Log the response and, right behind it, `end` (rules P35, P36, Q3d)."""
-    registry.working.discard(event.stream_id)
+    registry.end_work(event.stream_id)
     stream = _open(registry, event.stream_id, StreamSignal.RESPONSE)
     if stream is not None:
         _complete(registry, stream, event.outcome)

@@ -13,7 +13,7 @@ from typing import Self, TypeAlias, final
 import attrs
 
 from mcpstreams_sansio.deadlines import Deadlines
-from mcpstreams_sansio.ids import ConnectionId, Digest, Principal, RequestId, Secret, StreamId, same_digest
+from mcpstreams_sansio.ids import ConnectionId, Digest, Owner, Principal, RequestId, Secret, StreamId, same_digest
 from mcpstreams_sansio.server.config import StreamsConfig
 from mcpstreams_sansio.server.effects import StopCall, StopReason, StreamsEffect
 from mcpstreams_sansio.server.gate import Gate, GateState
@@ -21,8 +21,9 @@ from mcpstreams_sansio.server.guesses import WrongTokens
 from mcpstreams_sansio.server.inputs import Scope
 from mcpstreams_sansio.server.keys import Keys
 from mcpstreams_sansio.server.outbox import Connection
-from mcpstreams_sansio.server.stream import Owner, Stream, encode_create, encode_entry
+from mcpstreams_sansio.server.stream import Stream, encode_create, encode_entry
 from mcpstreams_sansio.server.table import StreamState
+from mcpstreams_sansio.server.tally import Tally
 from mcpstreams_sansio.wire.jsonrpc import Message, encode_message
 from mcpstreams_sansio.wire.refusals import Reason
 from mcpstreams_sansio.wire.streams import StreamCreate
@@ -95,6 +96,7 @@ class Registry:
     config: StreamsConfig
     gate: Gate
     wrong_tokens: WrongTokens
+    keys: Keys
     streams: dict[StreamId, Stream] = attrs.field(factory=dict)
     connections: dict[ConnectionId, Connection] = attrs.field(factory=dict)
     highest_connection: int = -1
@@ -107,14 +109,16 @@ class Registry:
     """The stream of each unanswered question: an answer is found by its id alone (rule Q4b)."""
     bound: dict[Scope, dict[StreamId, None]] = attrs.field(factory=dict)
     """The streams of each scope, for its end (rule R16)."""
-    quotas: dict[Owner, int] = attrs.field(factory=dict)
+    quotas: Tally = attrs.field(factory=Tally)
+    """The streams that are not gone, for each owner."""
     tombstones: dict[StreamId, None] = attrs.field(factory=dict)
     """The streams that are gone and can still be asked for, oldest first."""
-    keys: Keys = attrs.field(factory=Keys)
     deadlines: Deadlines[Timer] = attrs.field(factory=Deadlines)
-    working: set[StreamId] = attrs.field(factory=set)
+    working: dict[StreamId, Owner] = attrs.field(factory=dict)
     """Calls that the application works on: it has neither answered them nor been told to stop. Some outlive their
     stream (rules D5, R27)."""
+    works: Tally = attrs.field(factory=Tally)
+    """The same, for each owner."""
     alive: int = 0
     """Streams that are not gone."""
     total_bytes: int = 0
@@ -131,7 +135,9 @@ class Registry:
     @classmethod
     def empty(cls, config: StreamsConfig) -> Self:
         """Return the registry of a server that knows nobody yet."""
-        return cls(config, Gate(GateState.GUARDING if config.durable else GateState.OPEN), WrongTokens(config))
+        return cls(
+            config, Gate(GateState.GUARDING if config.durable else GateState.OPEN), WrongTokens(config), Keys(config)
+        )
 
     @property
     def refusing(self) -> Reason | None:
@@ -169,7 +175,7 @@ class Registry:
         """Take a new stream into every count."""
         self.streams[stream.stream_id] = stream
         self.alive += 1
-        self.quotas[stream.owner] = self.quotas.get(stream.owner, 0) + 1
+        self.quotas.add(stream.owner)
         self.bind(stream, stream.scope)
 
     def has_room(self, owner: Owner, counted: int = 0) -> bool:
@@ -181,7 +187,7 @@ class Registry:
         """
         return (
             self.alive - counted < self.config.max_streams
-            and self.quotas.get(owner, 0) - counted < self.config.max_streams_per_principal
+            and self.quotas.of(owner) - counted < self.config.max_streams_per_principal
             and self.total_bytes < self.config.max_total_bytes
         )
 
@@ -189,10 +195,7 @@ class Registry:
         """Free what a gone stream holds; remember its reason for a while, if anybody can ask for it (rule Q7d)."""
         assert stream.state is StreamState.GONE, "only what is gone is buried"
         self.alive -= 1
-        owner = stream.owner
-        self.quotas[owner] -= 1
-        if not self.quotas[owner]:
-            del self.quotas[owner]
+        self.quotas.remove(stream.owner)
         self.unbind(stream)
         self.deadlines.clear((StreamTimer.ABANDON, stream.stream_id))
         self.deadlines.clear((StreamTimer.AGE, stream.stream_id))
@@ -212,9 +215,27 @@ class Registry:
         del self.tombstones[stream_id]
         del self.streams[stream_id]
 
+    def has_room_for_work(self, owner: Owner) -> bool:
+        """Return whether one more call may be taken from somebody, with a stream or without (rule R25)."""
+        return (
+            max(self.alive, len(self.working)) < self.config.max_calls
+            and max(self.quotas.of(owner), self.works.of(owner)) < self.config.max_calls_per_principal
+        )
+
+    def begin_work(self, stream: Stream) -> None:
+        """Note that the application works on a call."""
+        self.working[stream.stream_id] = stream.owner
+        self.works.add(stream.owner)
+
+    def end_work(self, stream_id: StreamId) -> None:
+        """Note that the application has done with a call, if it worked on one."""
+        owner = self.working.pop(stream_id, None)
+        if owner is not None:
+            self.works.remove(owner)
+
     def stop_work(self, stream_id: StreamId, reason: StopReason) -> None:
         """Tell the application that nobody wants the answer to a call any more."""
-        self.working.discard(stream_id)
+        self.end_work(stream_id)
         self.effects.append(StopCall(stream_id, reason))
 
     def drop_ask(self, ask_id: str) -> None:
@@ -287,8 +308,9 @@ class Registry:
             resumes=self.resumes.copy(),
             asks=self.asks.copy(),
             working=self.working.copy(),
+            works=self.works.fork(),
             bound={scope: members.copy() for scope, members in self.bound.items()},
-            quotas=self.quotas.copy(),
+            quotas=self.quotas.fork(),
             tombstones=self.tombstones.copy(),
             keys=self.keys.fork(),
             wrong_tokens=self.wrong_tokens.fork(),
@@ -306,7 +328,7 @@ class Registry:
             tuple((path.snapshot(), self._silent_for(path, now)) for path in self.connections.values()),
             tuple(sorted(self.resumes.items(), key=repr)),
             self.gate.snapshot(),
-            frozenset(self.working - self.streams.keys()),
+            frozenset(self.working.items() - {(name, stream.owner) for name, stream in self.streams.items()}),
             self.keys.snapshot(now),
             self.wrong_tokens.snapshot(now),
             self.deadlines.snapshot(now),

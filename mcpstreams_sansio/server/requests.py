@@ -30,7 +30,7 @@ from mcpstreams_sansio.server.keys import KeyEntry, key_digest
 from mcpstreams_sansio.server.outbox import Connection
 from mcpstreams_sansio.server.records import AskClosed, KeyCancelled
 from mcpstreams_sansio.server.registry import Registry
-from mcpstreams_sansio.server.stream import ByCall, ByCursor, ByResume, Origin, Stream, owner_of
+from mcpstreams_sansio.server.stream import ByCall, ByCursor, ByResume, Origin, Stream
 from mcpstreams_sansio.server.table import StreamSignal, StreamState
 from mcpstreams_sansio.wire.jsonrpc import Response
 from mcpstreams_sansio.wire.marker import Attempt
@@ -77,11 +77,11 @@ def _admission(registry: Registry, path: Connection, event: CallReceived) -> tup
         return wanted, Reason.ID_IN_USE
     if registry.refusing is not None:
         return wanted, registry.refusing
-    if max(registry.alive, len(registry.working)) >= registry.config.max_calls:
+    if not registry.has_room_for_work(path.owner):
         return wanted, Reason.TOO_MANY_STREAMS
     if event.key is not None and not _has_room_for_key(registry, path):
         return wanted, Reason.TOO_MANY_KEYS
-    if wanted is StreamKind.FLEETING or registry.has_room(owner_of(path.principal, path.scope)):
+    if wanted is StreamKind.FLEETING or registry.has_room(path.owner):
         return wanted, None
     return StreamKind.FLEETING, None if event.key is None else Reason.TOO_MANY_STREAMS
 
@@ -329,18 +329,16 @@ def _cancel_key(registry: Registry, path: Connection, key: Secret) -> None:
         stream = None if entry.stream_id is None else registry.streams.get(entry.stream_id)
         if stream is not None:
             lifecycle.cancel(registry, stream)
-    elif _has_room_for_key(registry, path):
+    else:
         # The call itself may still be on its way: it must never start.
-        until = registry.now + registry.config.key_ttl
-        owner = owner_of(path.principal, path.scope)
-        registry.keys.add(digest, KeyEntry(owner, None, None, Reason.CANCELLED), until)
+        registry.keys.cancel(digest, path.owner, registry.now)
         registry.gate.record(KeyCancelled(digest))
 
 
 def _has_room_for_key(registry: Registry, path: Connection) -> bool:
     """Return whether one more key may be remembered, in all and for this peer (rules R21.4, R25)."""
     config = registry.config
-    known = registry.keys.count(owner_of(path.principal, path.scope), registry.now)
+    known = registry.keys.count(path.owner, registry.now)
     return len(registry.keys) < config.max_keys and known < config.max_keys_per_principal
 
 

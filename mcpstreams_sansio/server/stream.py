@@ -8,7 +8,7 @@ from typing import Self, TypeAlias, final
 
 import attrs
 
-from mcpstreams_sansio.ids import ConnectionId, Digest, Principal, RequestId, StreamId
+from mcpstreams_sansio.ids import ConnectionId, Digest, Owner, Principal, RequestId, StreamId
 from mcpstreams_sansio.server.config import StreamsConfig
 from mcpstreams_sansio.server.inputs import CallPolicy, Peer, Scope, StreamKind
 from mcpstreams_sansio.server.log import StreamLog
@@ -45,14 +45,6 @@ class ByCursor:
 
 
 Origin: TypeAlias = ByCall | ByResume | ByCursor
-
-Owner: TypeAlias = tuple[str, str]
-"""Whose quota a stream counts against."""
-
-
-def owner_of(principal: Principal | None, scope: Scope) -> Owner:
-    """Return whose quota a stream counts against: its principal's, else that of the scope it came from (rule R25)."""
-    return ("scope", scope) if principal is None else ("principal", principal)
 
 
 @unique

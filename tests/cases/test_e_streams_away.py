@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sized
+
 import pytest
 
 from mcpstreams_sansio.server.config import StreamsConfig
@@ -64,6 +66,7 @@ def test_e5_a_cancelled_request_that_is_never_answered_leaves_nothing_to_route()
     other.cancelled(7)
     talk.accept(other)
     registry = talk.machine._registry
+    tables: tuple[Sized, ...]
     tables = (registry.streams, registry.calls, registry.asks, registry.bound, registry.quotas, registry.connections)
     assert [len(table) for table in tables] == [0] * len(tables)
     assert len(registry.deadlines) == 0

@@ -22,6 +22,8 @@ def sizes(registry: Registry) -> dict[str, int]:
         "asks": registry.asks,
         "bound": registry.bound,
         "quotas": registry.quotas,
+        "working": registry.working,
+        "works": registry.works,
         "tombstones": registry.tombstones,
         "deadlines": registry.deadlines,
     }

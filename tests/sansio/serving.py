@@ -346,10 +346,13 @@ class Serving:
 
     # ----------------------------------------------------------------------------------------------------- multiplexed
 
-    def connect(self, framing: Framing = Framing.LINES, principal: str | None = None) -> Seen:
+    def connect(
+        self, framing: Framing = Framing.LINES, principal: str | None = None, address: str | None = None
+    ) -> Seen:
         """Accept a multiplexed connection."""
         seen = self._open(framing)
-        self.submit(PeerConnected(seen.connection_id, framing, named(principal)))
+        place = None if address is None else Address(address)
+        self.submit(PeerConnected(seen.connection_id, framing, named(principal), place))
         return seen
 
     def greet(
@@ -358,10 +361,11 @@ class Serving:
         *,
         framing: Framing = Framing.LINES,
         principal: str | None = None,
+        address: str | None = None,
         revision: str = "2025-11-25",
     ) -> Seen:
         """Accept a multiplexed connection and shake hands on it."""
-        seen = self.connect(framing, principal)
+        seen = self.connect(framing, principal, address)
         self.send(seen, initialize(capabilities, revision=revision), Notification(INITIALIZED))
         [answer] = seen.take()
         assert isinstance(answer, Response)

@@ -6,8 +6,8 @@ import attrs
 import pytest
 
 from mcpstreams_sansio.http.config import HTTPConfig
-from mcpstreams_sansio.http.sessions import Session, Sessions, owner_of
-from mcpstreams_sansio.ids import Address, ConnectionId, Principal, Secret
+from mcpstreams_sansio.http.sessions import Session, Sessions
+from mcpstreams_sansio.ids import Address, ConnectionId, Principal, Secret, owner_of
 from mcpstreams_sansio.server.identity import Negotiated
 from mcpstreams_sansio.server.inputs import Peer
 from mcpstreams_sansio.wire.revisions import Revision

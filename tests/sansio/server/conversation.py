@@ -28,7 +28,7 @@ from mcpstreams_sansio.connections import (
 )
 from mcpstreams_sansio.framing.event_ids import parse_event_id
 from mcpstreams_sansio.framing.sse import SSEDecoder
-from mcpstreams_sansio.ids import ConnectionId, Digest, Entropy, Principal, RequestId, Secret, StreamId
+from mcpstreams_sansio.ids import Address, ConnectionId, Digest, Entropy, Principal, RequestId, Secret, StreamId
 from mcpstreams_sansio.server.config import StreamsConfig
 from mcpstreams_sansio.server.effects import (
     BeginBody,
@@ -335,22 +335,36 @@ class Conversation:
     # who takes part
 
     def connect(
-        self, framing: Framing = Framing.LINES, principal: str | None = None, scope: str | None = None
+        self,
+        framing: Framing = Framing.LINES,
+        principal: str | None = None,
+        scope: str | None = None,
+        address: str | None = None,
     ) -> Client:
         """Open a multiplexed connection."""
-        return self._open(framing, scope, principal, primes=False)
+        return self._open(framing, scope, principal, address, primes=False)
 
-    def exchange(self, session: str = "session", principal: str | None = None, *, primes: bool = True) -> Client:
+    def exchange(
+        self,
+        session: str = "session",
+        principal: str | None = None,
+        address: str | None = None,
+        *,
+        primes: bool = True,
+    ) -> Client:
         """Open an HTTP exchange of a session."""
-        return self._open(Framing.HTTP, session, principal, primes=primes)
+        return self._open(Framing.HTTP, session, principal, address, primes=primes)
 
-    def _open(self, framing: Framing, scope: str | None, principal: str | None, *, primes: bool) -> Client:
+    def _open(
+        self, framing: Framing, scope: str | None, principal: str | None, address: str | None, *, primes: bool
+    ) -> Client:
         connection_id = ConnectionId(len(self.clients))
         client = Client(self, connection_id, framing)
         self.clients[connection_id] = client
         owner = None if principal is None else Principal(principal)
         named = Scope(f"connection {connection_id}" if scope is None else scope)
-        self.submit(ConnectionOpened(connection_id, framing, named, owner, primes))
+        place = None if address is None else Address(address)
+        self.submit(ConnectionOpened(connection_id, framing, named, owner, primes, place))
         return client
 
     # what the application does

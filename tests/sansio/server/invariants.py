@@ -9,6 +9,7 @@ from mcpstreams_sansio.server.registry import AskTimer, ConnectionTimer, Registr
 from mcpstreams_sansio.server.stream import ByResume, Stream
 from mcpstreams_sansio.server.streams import ServerStreams
 from mcpstreams_sansio.server.table import StreamState
+from mcpstreams_sansio.server.tally import Tally
 
 ATTACHED = {StreamState.LIVE, StreamState.DRAINING}
 LAST_WORDS = 1_024
@@ -95,7 +96,8 @@ def check_connections(registry: Registry) -> None:
 def check_counts(registry: Registry, alive: list[Stream]) -> None:
     assert registry.alive == len(alive)
     assert registry.total_bytes == sum(stream.log.size for stream in alive)
-    assert registry.quotas == Counter(stream.owner for stream in alive)
+    assert registry.quotas == Tally(dict(Counter(stream.owner for stream in alive)))
+    assert registry.works == Tally(dict(Counter(registry.working.values())))
     assert sum(map(len, registry.bound.values())) == len(alive)
     assert all(registry.bound.values()), "a scope without streams is forgotten"
     assert len(registry.asks) == sum(len(stream.asks) for stream in alive)
@@ -126,6 +128,7 @@ def check_limits(registry: Registry, alive: list[Stream]) -> None:
     assert len([stream for stream in alive if stream.policy.kind is not StreamKind.FLEETING]) <= config.max_streams
     assert len(registry.tombstones) <= config.max_tombstones
     assert len(registry.keys) <= config.max_keys
+    assert len(registry.keys._cancelled) <= config.max_cancelled_keys
     assert len(registry.wrong_tokens) <= config.max_suspects
     for stream in alive:
         assert stream.log.size <= config.max_stream_bytes + LAST_WORDS

@@ -410,3 +410,22 @@ def test_at_a_moment_that_is_none_nothing_happens(now: object) -> None:
     with pytest.raises(LocalProtocolError):
         one.server.handle(PeerConnected(ConnectionId(1), Framing.LINES), now)  # type: ignore[arg-type]  # may be none
     assert (one.server.snapshot(0.0), one.server.next_deadline()) == (before, None)
+
+
+# ------------------------------------------------------------------------------------------------------ whose quotas
+
+
+@pytest.mark.rule("R25")
+def test_quotas_go_by_the_address_of_whoever_is_nobody_in_particular_on_every_transport() -> None:
+    one = serving(streams=StreamsConfig(max_calls_per_principal=2))
+    here, there = "192.0.2.1", "192.0.2.2"
+    session, line = one.begin(address=here), one.greet(address=here)
+    one.post(CALL, session, address=here)
+    one.send(line, CALL, attrs.evolve(CALL, id=2))
+    assert len(one.calls) == 2, "wherever in MCP it comes from"
+    renewed = one.greet(address=here)
+    one.send(renewed, CALL)
+    assert renewed.reason == "too_many_streams"
+    one.send(one.greet(address=there), CALL)
+    one.send(one.greet(address=here, principal="alice"), CALL)
+    assert len(one.calls) == 4

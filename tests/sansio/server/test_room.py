@@ -7,8 +7,10 @@ import pytest
 
 from mcpstreams_sansio.ids import StreamId
 from mcpstreams_sansio.server.config import StreamsConfig
+from mcpstreams_sansio.server.inputs import StreamKind
 from mcpstreams_sansio.server.log import StreamLog
 from mcpstreams_sansio.server.table import StreamState
+from mcpstreams_sansio.wire.revisions import AfterLoss
 from tests.sansio.server.conversation import DRAFT, KEY, MARKER, STOCK, Client, Conversation
 
 ROOM = StreamsConfig(max_total_bytes=16_000, keep_bytes=1_000, max_stream_bytes=100_000, window=10_000)
@@ -235,16 +237,31 @@ def test_a_further_call_is_served_without_a_stream(config: StreamsConfig) -> Non
 def test_quotas_are_counted_by_principal_else_by_where_a_call_came_from() -> None:
     talk = Conversation(StreamsConfig(max_streams_per_principal=1))
     ann, also_ann, bob = (talk.connect(principal=name) for name in ("ann", "ann", "bob"))
-    nobody, also_nobody = talk.connect(), talk.connect()
-    for number, line in enumerate((ann, also_ann, bob, nobody, also_nobody)):
-        line.call(number, f"s{number}")
-    assert [line.heard() for line in (ann, also_ann, bob, nobody, also_nobody)] == [
-        ["create"],
-        [],
-        ["create"],
-        ["create"],
-        ["create"],
-    ]
+    here, also_here = talk.connect(address="192.0.2.1"), talk.exchange(address="192.0.2.1")
+    there, nowhere, also_nowhere = talk.connect(address="192.0.2.2"), talk.connect(), talk.connect()
+    lines = (ann, also_ann, bob, here, also_here, there, nowhere, also_nowhere)
+    for number, line in enumerate(lines):
+        line.call(number, f"s{number}", kind=StreamKind.ANNOUNCED)
+    served = [any("create" in heard for heard in line.heard()) for line in lines]
+    assert served == [True, False, True, True, False, True, True, False]
+
+
+@pytest.mark.rule("R25", "Q11h")
+def test_the_calls_of_one_peer_leave_room_for_those_of_others() -> None:
+    talk = Conversation(StreamsConfig(max_calls_per_principal=2))
+    for number in range(2):
+        gone = talk.connect(address="192.0.2.1")
+        gone.call(number, f"s{number}", peer=STOCK, after_loss=AfterLoss.RUN_ON)
+        gone.lose()
+    again, other = talk.connect(address="192.0.2.1"), talk.connect(address="192.0.2.2")
+    again.call(2, "s2", peer=STOCK)
+    other.call(3, "s3", peer=STOCK)
+    assert (again.heard(), other.heard()) == (["error 2 too_many_streams"], [])
+    assert talk.application() == ["start s0", "start s1", "start s3"]
+    talk.respond("s0")
+    for number in (4, 5):
+        again.call(number, f"s{number}", peer=STOCK)
+    assert again.heard() == ["error 5 too_many_streams"]
 
 
 @pytest.mark.rule("Q11h")

@@ -19,7 +19,7 @@ from mcpstreams_sansio.connections import (
     Written,
 )
 from mcpstreams_sansio.errors import LocalProtocolError
-from mcpstreams_sansio.ids import ConnectionId, Digest, Entropy, Principal, RequestId, Secret, StreamId
+from mcpstreams_sansio.ids import Address, ConnectionId, Digest, Entropy, Principal, RequestId, Secret, StreamId
 from mcpstreams_sansio.server.config import StreamsConfig
 from mcpstreams_sansio.server.effects import BeginBody, BodyKind, StreamsEffect, WriteLog
 from mcpstreams_sansio.server.inputs import (
@@ -132,6 +132,7 @@ TIGHT = StreamsConfig(
     max_streams=3,
     max_calls=4,
     max_streams_per_principal=2,
+    max_calls_per_principal=3,
     max_tombstones=2,
     window=4,
     max_stream_bytes=4_000,
@@ -141,6 +142,8 @@ TIGHT = StreamsConfig(
     max_tokens=2,
     max_instances=2,
     max_keys=2,
+    max_cancelled_keys=2,
+    max_cancelled_keys_per_principal=1,
     max_write_bytes=500,
     max_reply_bytes=2_000,
     max_wrong_tokens=3,
@@ -187,12 +190,15 @@ class WhateverComes(RuleBasedStateMachine):
         scope=st.sampled_from(["a", "b"]),
         principal=st.sampled_from([None, "ann"]),
         primes=st.booleans(),
+        address=st.sampled_from([None, Address("192.0.2.1"), Address("192.0.2.2")]),
     )
-    def connect(self, framing: Framing, scope: str, principal: str | None, *, primes: bool) -> None:
+    def connect(
+        self, framing: Framing, scope: str, principal: str | None, *, primes: bool, address: Address | None
+    ) -> None:
         connection_id = ConnectionId(len(self.framings))
         self.framings[connection_id] = framing
         owner = None if principal is None else Principal(principal)
-        self.tell(ConnectionOpened(connection_id, framing, Scope(scope), owner, primes))
+        self.tell(ConnectionOpened(connection_id, framing, Scope(scope), owner, primes, address))
 
     @rule(event=EVENTS)
     def say_anything(self, event: StreamsInput) -> None:
