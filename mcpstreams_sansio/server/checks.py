@@ -5,7 +5,7 @@ from __future__ import annotations
 from mcpstreams_sansio.connections import ConnectionLost, EndOfFile, Written
 from mcpstreams_sansio.errors import LocalProtocolError
 from mcpstreams_sansio.framing.event_ids import MAX_SEQUENCE, event_id
-from mcpstreams_sansio.ids import StreamId
+from mcpstreams_sansio.ids import RequestId, StreamId
 from mcpstreams_sansio.server.inputs import (
     Accept,
     AckReceived,
@@ -28,7 +28,15 @@ from mcpstreams_sansio.server.inputs import (
 )
 from mcpstreams_sansio.server.registry import Prepared, Registry
 from mcpstreams_sansio.server.stream import Stream, encode_create, encode_entry
-from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, JSONObject, Message, Request, Response, encode_message
+from mcpstreams_sansio.wire.jsonrpc import (
+    ErrorResponse,
+    JSONObject,
+    Message,
+    Request,
+    Response,
+    encode_message,
+    is_request_id,
+)
 from mcpstreams_sansio.wire.meta import check_application_meta, check_application_result
 from mcpstreams_sansio.wire.reserved import check_application_method
 from mcpstreams_sansio.wire.streams import StreamCreate
@@ -78,6 +86,8 @@ def check(registry: Registry, event: StreamsInput) -> Prepared | None:
 def _check_arrival(registry: Registry, event: StreamsInput) -> None:
     if isinstance(event, _ON_A_CONNECTION) and event.connection_id > registry.highest_connection:
         raise LocalProtocolError("there never was such a connection")
+    if not is_request_id(_asked(event) or ""):
+        raise LocalProtocolError("the id of a request is too long")
     match event:
         case ConnectionOpened() if event.connection_id <= registry.highest_connection:
             raise LocalProtocolError("a connection id must be higher than every one before it")
@@ -89,6 +99,17 @@ def _check_arrival(registry: Registry, event: StreamsInput) -> None:
             raise LocalProtocolError("no such batch is being written")
         case _:
             pass
+
+
+def _asked(event: StreamsInput) -> RequestId | None:
+    """Return the id under which something is asked, if it has one."""
+    match event:
+        case CallReceived():
+            return event.request.id
+        case ResumeReceived() | PollReceived() | CancelReceived():
+            return event.request_id
+        case _:
+            return None
 
 
 def _prepare_arrival(registry: Registry, event: StreamsInput) -> Prepared | None:

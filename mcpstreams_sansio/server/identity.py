@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import final
+from collections.abc import Sequence
+from typing import Final, final
 
 import attrs
 
@@ -18,6 +19,17 @@ from mcpstreams_sansio.wire.handshake import (
 from mcpstreams_sansio.wire.jsonrpc import JSONObject, Request, Response, encode_message
 from mcpstreams_sansio.wire.marker import ServerMarker
 from mcpstreams_sansio.wire.revisions import NEWEST, Revision, negotiate
+
+MAX_INFO_LENGTH: Final = 256
+"""Characters that are kept of each text of `clientInfo`."""
+
+MAX_CAPABILITIES: Final = 16
+"""Names of a client's capabilities that are kept; those that mean something here come first."""
+
+MAX_CAPABILITY_LENGTH: Final = 64
+"""Characters of such a name; a longer one is not kept."""
+
+_INFO: Final = ("name", "title", "version")
 
 
 @final
@@ -71,5 +83,20 @@ def answer_initialize(request: Request, identity: ServerIdentity, config: Stream
     revision = negotiate(hello.protocol_version)
     # Records are written and not yet read back, so keys and streams end with this instance and nothing else is told.
     answer = identity.hello(revision, ServerMarker(identity.instance, config.key_ttl))
-    peer = Peer(hello.streams, hello.streams and hello.marker is not None, hello.declared, hello.client_info)
+    peer = Peer(
+        hello.streams,
+        hello.streams and hello.marker is not None,
+        _capabilities_to_keep(hello.declared),
+        _info_to_keep(hello.client_info),
+    )
     return initialize_response(request.id, answer), Negotiated(peer, revision)
+
+
+def _capabilities_to_keep(declared: Sequence[str]) -> frozenset[str]:
+    return frozenset([name for name in declared if len(name) <= MAX_CAPABILITY_LENGTH][:MAX_CAPABILITIES])
+
+
+def _info_to_keep(info: JSONObject) -> JSONObject:
+    """Return what is kept of a peer's word about itself: anybody can say anything, and it is kept for each session."""
+    kept = {name: info.get(name) for name in _INFO}
+    return {name: text[:MAX_INFO_LENGTH] for name, text in kept.items() if isinstance(text, str)}

@@ -66,7 +66,7 @@ class Peer:
     """Names of the capabilities it declared; an `ask` for another one fails at once (rule R24)."""
 
     info: JSONObject | None = attrs.field(default=None, eq=False)
-    """Its `clientInfo`, as sent."""
+    """What it says of itself in `clientInfo`: `name`, `title` and `version`, cut to a length."""
 
 
 @final

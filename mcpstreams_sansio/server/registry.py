@@ -204,6 +204,7 @@ class Registry:
         if not stream.tokens:
             del self.streams[stream.stream_id]
             return
+        stream.strip()
         self.tombstones[stream.stream_id] = None
         self.set_timer((StreamTimer.FORGET, stream.stream_id), self.config.tombstone_ttl)
         if len(self.tombstones) > self.config.max_tombstones:

@@ -127,6 +127,13 @@ class Stream:
         """Follow the table: the only place where a stream changes its state."""
         self.state = follow(STREAM_TABLE, self.state, signal)
 
+    def strip(self) -> None:
+        """Keep no more of a stream that is gone than a tombstone is (rule Q7d)."""
+        self.request_id = 0
+        self.peer = Peer()
+        self.key_digest = None
+        self.attempts.clear()
+
     @property
     def announced(self) -> bool:
         """Whether `create` and `end` are entries of its log (rule R2)."""

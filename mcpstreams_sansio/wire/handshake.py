@@ -94,9 +94,9 @@ class ClientHello:
         return None if self.capabilities.experimental is None else self.capabilities.experimental.marker
 
     @property
-    def declared(self) -> frozenset[str]:
-        """Names of all capabilities that it declared (rule R24)."""
-        return frozenset(unstructure(self.capabilities))
+    def declared(self) -> tuple[str, ...]:
+        """Names of all capabilities that it declared, those first that mean something here (rule R24)."""
+        return tuple(unstructure(self.capabilities))
 
 
 @final

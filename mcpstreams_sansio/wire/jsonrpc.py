@@ -117,6 +117,11 @@ class ErrorResponse:
 Message: TypeAlias = Request | Notification | Response | ErrorResponse
 """Whatever one side can say to the other."""
 
+MAX_ID_LENGTH: Final = 1_024
+"""Characters of the id of a request. Ids are kept for as long as an answer is owed, and written again with it."""
+
+_ID: Final = f"a string of at most {MAX_ID_LENGTH} characters or an integer"
+
 _KINDS: Final = ("method", "result", "error")
 """The members that tell what a message is: it has exactly one of them."""
 
@@ -126,8 +131,8 @@ _ERROR_OBJECT: Final = frozenset({"code", "message", "data"})
 
 
 def is_request_id(value: object) -> TypeGuard[RequestId]:
-    """Say whether a value can name a request: a string or an integer; `true` is no integer (rule W6)."""
-    return isinstance(value, str) or type(value) is int
+    """Say whether a value can name a request: a string of some length, or an integer; `true` is none (rule W6)."""
+    return len(value) <= MAX_ID_LENGTH if isinstance(value, str) else type(value) is int
 
 
 def decode_message(data: bytes) -> Message:
@@ -163,20 +168,20 @@ def encode_message(message: Message) -> bytes:
     members: dict[str, JSONValue]
     match message:
         case Request():
-            _require(is_request_id(message.id), "the id of a request must be a string or an integer")
+            _require(is_request_id(message.id), f"the id of a request must be {_ID}")
             members = {"jsonrpc": "2.0", "id": message.id, **_call(message.method, message.params)}
             named = _ENVELOPE_WITH_PARAMS
         case Notification():
             members = {"jsonrpc": "2.0", **_call(message.method, message.params)}
             named = _ENVELOPE_WITH_PARAMS
         case Response():
-            _require(is_request_id(message.id), "the id of a response must be a string or an integer")
+            _require(is_request_id(message.id), f"the id of a response must be {_ID}")
             _require(isinstance(message.result, Mapping), "a result must be an object")
             members = {"jsonrpc": "2.0", "id": message.id, "result": message.result}
             named = _ENVELOPE
         case ErrorResponse():
             known = message.id is None or is_request_id(message.id)
-            _require(known, "the id of an error must be a string, an integer or null")
+            _require(known, f"the id of an error must be null, {_ID}")
             members = {"jsonrpc": "2.0", "id": message.id, "error": _error_object(message)}
             named = _ENVELOPE
         case _:
@@ -230,7 +235,7 @@ def _request_or_notification(members: dict[str, JSONValue]) -> Request | Notific
         return Notification(method, _params(members, INVALID_REQUEST), members)
     request_id = members.pop("id")
     if not is_request_id(request_id):
-        raise RemoteProtocolError("the id of a request must be a string or an integer")
+        raise RemoteProtocolError(f"the id of a request must be {_ID}")
     return Request(request_id, method, _params(members, INVALID_PARAMS), members)
 
 
@@ -249,7 +254,7 @@ def _response(members: dict[str, JSONValue]) -> Response:
         raise RemoteProtocolError("a result must be an object")
     request_id = members.pop("id", None)
     if not is_request_id(request_id):
-        raise RemoteProtocolError("the id of a response must be a string or an integer")
+        raise RemoteProtocolError(f"the id of a response must be {_ID}")
     return Response(request_id, result, members)
 
 
@@ -262,7 +267,7 @@ def _error_response(members: dict[str, JSONValue]) -> ErrorResponse:
         raise RemoteProtocolError("an error must have an integer code and a message")
     request_id = members.pop("id", None)
     if request_id is not None and not is_request_id(request_id):
-        raise RemoteProtocolError("the id of an error must be a string, an integer or null")
+        raise RemoteProtocolError(f"the id of an error must be null, {_ID}")
     return ErrorResponse(request_id, code, message, data, members, error)
 
 
@@ -271,9 +276,9 @@ def _id_to_answer(value: JSONValue) -> RequestId | None:
     if not isinstance(value, dict) or "method" not in value or "result" in value or "error" in value:
         return None
     request_id = value.get("id")
-    if isinstance(request_id, str):
-        return request_id if is_text(request_id) else None
-    return request_id if is_request_id(request_id) else None
+    if not is_request_id(request_id) or (isinstance(request_id, str) and not is_text(request_id)):
+        return None
+    return request_id
 
 
 def _require(condition: bool, otherwise: str) -> None:

@@ -302,6 +302,15 @@ def test_every_request_of_one_chunk_gets_a_stream_and_a_token_of_its_own() -> No
     assert len({call.stream_id for call in one.calls}) == 20
 
 
+@EVERY_FRAMING
+@pytest.mark.rule("Q11h", "W6")
+def test_a_request_whose_id_is_too_long_to_be_kept_is_answered_without_it(framing: Framing) -> None:
+    one = Serving()
+    seen = one.greet(STREAMS, framing=framing)
+    one.send(seen, b'{"jsonrpc":"2.0","id":"%s","method":"tools/call"}' % (b"x" * 100_000), PING)
+    assert told(seen.messages) == [(None, INVALID_REQUEST), ("p",)]
+
+
 # ---------------------------------------------------------------------------------------------------------- bad company
 
 

@@ -32,7 +32,7 @@ from mcpstreams_sansio.server.inputs import (
     StreamKind,
     StreamsInput,
 )
-from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, Notification, Request, Response
+from mcpstreams_sansio.wire.jsonrpc import MAX_ID_LENGTH, ErrorResponse, Notification, Request, Response
 from mcpstreams_sansio.wire.streams import ResumeInterval
 from tests.sansio.server.conversation import ASK, DRAFT, KEY, MARKER, Conversation, token_of
 
@@ -40,6 +40,7 @@ NEVER = ConnectionId(1_000)
 HERE = ConnectionId(0)
 S1, S2, S3, ANSWERED, GONE, TAGGED = map(StreamId, ("s1", "s2", "s3", "answered", "gone", "tagged"))
 LONE_SURROGATE = "\ud800"
+LONG_ID = "x" * (MAX_ID_LENGTH + 1)
 TOKEN = token_of("s3")
 CALL = Request(3, "tools/call")
 ANNOUNCED = CallPolicy(StreamKind.ANNOUNCED)
@@ -122,7 +123,10 @@ WRONG: dict[str, StreamsInput] = {
         StreamId("never was"), Notification("notifications/message", {"of": float("nan")})
     ),
     "a message whose params are no object": note([1]),  # type: ignore[arg-type]  # the mistake itself
-    "a response without a result": Respond(S1, Response(7, None)),  # type: ignore[arg-type]  # the mistake itself
+    "a call under an id that is too long": CallReceived(HERE, S3, Request(LONG_ID, "m"), DRAFT, ANNOUNCED, TOKEN),
+    "a resume under an id that is too long": ResumeReceived(HERE, LONG_ID, S1, TOKEN),
+    "a poll under an id that is too long": PollReceived(HERE, LONG_ID, S1, TOKEN),
+    "a cancellation under an id that is too long": CancelReceived(HERE, LONG_ID, S1, TOKEN),
     "a cursor below 0": CursorReceived(HERE, S1, -1),
     "a batch that is not being written": LogWritten(1),
 }

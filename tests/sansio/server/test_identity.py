@@ -6,7 +6,14 @@ import pytest
 
 from mcpstreams_sansio.errors import INVALID_PARAMS, LocalProtocolError, RemoteProtocolError
 from mcpstreams_sansio.server.config import StreamsConfig
-from mcpstreams_sansio.server.identity import Negotiated, ServerIdentity, answer_initialize
+from mcpstreams_sansio.server.identity import (
+    MAX_CAPABILITIES,
+    MAX_CAPABILITY_LENGTH,
+    MAX_INFO_LENGTH,
+    Negotiated,
+    ServerIdentity,
+    answer_initialize,
+)
 from mcpstreams_sansio.server.inputs import Peer
 from mcpstreams_sansio.wire.jsonrpc import JSONObject, JSONValue, Request, Response
 from mcpstreams_sansio.wire.marker import MARKER
@@ -127,3 +134,20 @@ def test_a_handshake_that_can_not_be_read_settles_nothing(params: JSONObject | N
 def test_what_could_not_be_answered_to_a_client_is_refused_before_there_is_one(wrong: dict[str, object]) -> None:
     with pytest.raises(LocalProtocolError):
         ServerIdentity(**{"instance": "i", **wrong})  # type: ignore[arg-type]  # the point is that it is wrong
+
+
+# ------------------------------------------------------------------------------------------------- what is kept of it
+
+
+@pytest.mark.rule("Q11h", "R12")
+def test_of_a_client_that_says_much_of_itself_little_is_kept() -> None:
+    long = "x" * 100_000
+    info: JSONObject = {"name": long, "title": long, "version": 1, "icons": [{}] * 10_000, long: long}
+    declared: JSONObject = {long: {}, "sampling": {}, **{f"own {number}": {} for number in range(1_000)}, "roots": {}}
+    params: JSONObject = {"protocolVersion": "2025-11-25", "capabilities": declared, "clientInfo": info}
+    _, negotiated = answer_initialize(Request("i", "initialize", params), IDENTITY, StreamsConfig())
+    assert negotiated.peer.info == {"name": "x" * MAX_INFO_LENGTH, "title": "x" * MAX_INFO_LENGTH}
+    kept = negotiated.peer.capabilities
+    assert {"sampling", "roots"} < kept
+    assert len(kept) == MAX_CAPABILITIES
+    assert max(map(len, kept)) <= MAX_CAPABILITY_LENGTH

@@ -6,11 +6,11 @@ import pytest
 
 from mcpstreams_sansio.server.config import StreamsConfig
 from mcpstreams_sansio.server.effects import BodyKind
-from mcpstreams_sansio.server.inputs import BodyPolicy, StreamKind
+from mcpstreams_sansio.server.inputs import BodyPolicy, Peer, StreamKind
 from mcpstreams_sansio.server.table import StreamState
-from mcpstreams_sansio.wire.jsonrpc import Response
+from mcpstreams_sansio.wire.jsonrpc import MAX_ID_LENGTH, Response
 from mcpstreams_sansio.wire.streams import ResumeInterval
-from tests.sansio.server.conversation import STOCK, Conversation, Way
+from tests.sansio.server.conversation import KEY, MARKER, STOCK, Conversation, Way
 
 # ------------------------------------------------------------------------------------------------- not resumable
 
@@ -227,3 +227,14 @@ def test_nothing_is_known_of_work_that_runs_on_is_done_or_never_was() -> None:
     line.lose()
     talk.respond("s2")
     assert [talk.abandonment(stream) for stream in ("s1", "s2", "s3")] == [None, None, None]
+
+
+@pytest.mark.rule("Q7d")
+def test_of_a_call_that_is_over_no_more_is_kept_than_why() -> None:
+    talk = Conversation()
+    line = talk.connect()
+    line.call("x" * MAX_ID_LENGTH, peer=MARKER, key=KEY, attempt="a.1")
+    line.cancel()
+    [gone] = talk.machine._registry.streams.values()
+    assert (gone.request_id, gone.peer, gone.attempts, gone.key_digest, gone.log.size) == (0, Peer(), {}, None, 0)
+    assert line.poll() == "error cancelled"

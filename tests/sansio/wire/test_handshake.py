@@ -100,7 +100,7 @@ def test_streams_among_the_capabilities_of_a_server_belong_to_another_proposal()
 def test_what_a_client_can_be_asked_is_known_by_name() -> None:
     capabilities: JSONObject = {"sampling": {}, "roots": {"listChanged": True}, "tasks": {}, "experimental": {}}
     hello = read_client_hello(client_params(capabilities))
-    assert hello.declared == {"sampling", "roots", "tasks", "experimental"}
+    assert set(hello.declared) == {"sampling", "roots", "tasks", "experimental"}
     assert hello.capabilities.elicitation is None
 
 

@@ -19,6 +19,7 @@ from mcpstreams_sansio.errors import (
     RemoteProtocolError,
 )
 from mcpstreams_sansio.wire.jsonrpc import (
+    MAX_ID_LENGTH,
     ErrorResponse,
     JSONObject,
     Message,
@@ -410,3 +411,33 @@ def test_a_digest_tells_messages_apart_and_nothing_about_them() -> None:
 
 def test_there_are_four_kinds_of_message() -> None:
     assert set(get_args(Message)) == {Request, Notification, Response, ErrorResponse}
+
+
+# ---------------------------------------------------------------------------------------------------- how long an id is
+
+
+LONGEST = "x" * MAX_ID_LENGTH
+
+
+@pytest.mark.rule("W6", "Q11h")
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"jsonrpc":"2.0","id":"%s","method":"m"}',
+        '{"jsonrpc":"2.0","id":"%s","result":{}}',
+        '{"jsonrpc":"2.0","id":"%s","error":{"code":1,"message":"m"}}',
+    ],
+)
+def test_an_id_has_a_length(text: str) -> None:
+    message = decode_message((text % LONGEST).encode())
+    assert encode_message(message) == (text % LONGEST).encode()
+    with pytest.raises(RemoteProtocolError) as caught:
+        decode_message((text % f"{LONGEST}x").encode())
+    assert (caught.value.error_code, caught.value.request_id) == (INVALID_REQUEST, None)
+    assert "xx" not in str(caught.value)
+
+
+@pytest.mark.rule("R13", "Q11h")
+def test_a_longer_id_is_not_written() -> None:
+    with pytest.raises(LocalProtocolError, match="id"):
+        encode_message(Response(f"{LONGEST}x", {}))
