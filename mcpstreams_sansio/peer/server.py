@@ -56,38 +56,39 @@ class ServerPeer:
     reading: Reading = Reading.OPEN
     messages: int = 0
     """How many were read."""
+    _message: bytes | None = None
+    """The one that was not read yet, where messages travel by themselves."""
 
-    def receive(self, event: BytesReceived | EndOfFile) -> Sequence[Routed]:
-        """Return what the peer's bytes mean. What can not be read is answered, and loses nothing else (case O4)."""
-        if isinstance(event, EndOfFile):
-            self.reading = Reading.ENDED
-        inputs: list[Routed] = []
-        for payload in self._payloads(event):
-            self.messages += 1
-            match payload:
-                case RemoteProtocolError():
-                    inputs.append(self._unreadable(payload))
-                case _:
-                    inputs += self._receive_payload(payload, event.entropy)
-        return inputs
+    def receive(self, event: BytesReceived | EndOfFile) -> None:
+        """Take in what the peer sent; `next_inputs` says what it means."""
+        match event:
+            case EndOfFile():
+                self.reading = Reading.ENDED
+                self.lines.receive_eof()
+            case BytesReceived() if self.framing is Framing.MESSAGES:
+                self._message = event.data
+            case BytesReceived():
+                self.lines.receive_data(event.data)
 
-    def _payloads(self, event: BytesReceived | EndOfFile) -> Sequence[bytes | RemoteProtocolError]:
-        if self.framing is Framing.MESSAGES:
-            return [event.data] if isinstance(event, BytesReceived) else []
-        if isinstance(event, BytesReceived):
-            self.lines.receive_data(event.data)
-        else:
-            self.lines.receive_eof()
-        payloads: list[bytes | RemoteProtocolError] = []
-        while True:
-            try:
-                line = self.lines.next_line()
-            except RemoteProtocolError as error:
-                payloads.append(error)
-                continue
-            if line is None:
-                return payloads
-            payloads.append(line)
+    def next_inputs(self, entropy: Entropy) -> Sequence[Routed] | None:
+        """Return what the next message means; None if no other one is here.
+
+        What can not be read is answered, and loses nothing else (case O4).
+        """
+        try:
+            payload = self._next_payload()
+        except RemoteProtocolError as error:
+            return [self._unreadable(error)]
+        if payload is None:
+            return None
+        self.messages += 1
+        return self._receive_payload(payload, entropy)
+
+    def _next_payload(self) -> bytes | None:
+        if self.framing is Framing.LINES:
+            return self.lines.next_line()
+        payload, self._message = self._message, None
+        return payload
 
     def _receive_payload(self, payload: bytes, entropy: Entropy) -> Sequence[Routed]:
         try:

@@ -41,7 +41,7 @@ from mcpstreams_sansio.wire.meta import check_application_meta, check_applicatio
 from mcpstreams_sansio.wire.reserved import check_application_method
 from mcpstreams_sansio.wire.streams import StreamCreate
 
-_ON_A_CONNECTION = (
+ON_A_CONNECTION = (
     ConnectionLost,
     EndOfFile,
     Written,
@@ -84,7 +84,7 @@ def check(registry: Registry, event: StreamsInput) -> Prepared | None:
 
 
 def _check_arrival(registry: Registry, event: StreamsInput) -> None:
-    if isinstance(event, _ON_A_CONNECTION) and event.connection_id > registry.highest_connection:
+    if isinstance(event, ON_A_CONNECTION) and event.connection_id > registry.highest_connection:
         raise LocalProtocolError("there never was such a connection")
     if not is_request_id(_asked(event) or ""):
         raise LocalProtocolError("the id of a request is too long")

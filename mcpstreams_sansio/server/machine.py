@@ -7,8 +7,9 @@ translate: what they make of a peer's bytes goes through `ServerStreams.handle` 
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
-from typing import Final, TypeAlias, final
+import itertools
+from collections.abc import Iterable, Iterator
+from typing import Final, TypeAlias, cast, final
 
 import attrs
 
@@ -216,7 +217,7 @@ class Server:
             self._apply([ConnectionLost(connection_id)], now, effects)
         self._apply([DeadlineReached()], now, effects)
 
-    def _inputs(self, event: ServerInput, now: float) -> Sequence[FrontInput | StreamsInput]:
+    def _inputs(self, event: ServerInput, now: float) -> Iterable[FrontInput | StreamsInput]:
         """Return what an input is to the streams."""
         match event:
             case PeerConnected():
@@ -226,21 +227,25 @@ class Server:
             case BytesReceived():
                 return self._read(event)
             case EndOfFile():
-                return [*self._read(event), event]
+                return itertools.chain(self._read(event), [event])
             case ConnectionLost():
                 self._forget(event, now)
                 return [event]
             case _:
                 return [event]
 
-    def _read(self, event: BytesReceived | EndOfFile) -> Sequence[FrontInput]:
+    def _read(self, event: BytesReceived | EndOfFile) -> Iterator[FrontInput]:
+        """Read what a peer sent, one message after another, for as long as it is worth an answer."""
         peer = self._peers.get(event.connection_id)
         if peer is None:
-            return []
-        inputs = peer.receive(event)
+            return
+        peer.receive(event)
+        while (received := peer.next_inputs(event.entropy)) is not None:
+            yield from received
+            if not self._streams.serves(event.connection_id):
+                return
         if isinstance(peer.state, Negotiated):
             self._strangers.clear(event.connection_id)
-        return inputs
 
     def _connect(self, event: PeerConnected, now: float) -> ConnectionOpened:
         config = self._config
@@ -256,19 +261,14 @@ class Server:
         scope = Scope(f"connection {event.connection_id}")
         return ConnectionOpened(event.connection_id, event.framing, scope, event.principal, address=event.address)
 
-    def _apply(self, inputs: Sequence[FrontInput | StreamsInput], now: float, effects: list[ServerEffect]) -> None:
-        pending: list[StreamsInput] = []
-        for event in inputs:
-            if isinstance(event, NotificationReceived):
-                self._apply_to_streams(pending, now, effects)
-                pending = []
-                effects.append(event)
+    def _apply(self, inputs: Iterable[FrontInput | StreamsInput], now: float, effects: list[ServerEffect]) -> None:
+        """Apply inputs as they come, and keep what the application hears in its place between their effects."""
+        for is_heard, group in itertools.groupby(inputs, lambda event: isinstance(event, NotificationReceived)):
+            if is_heard:
+                effects += cast("Iterable[NotificationReceived]", group)
             else:
-                pending.append(event)
-        self._apply_to_streams(pending, now, effects)
-
-    def _apply_to_streams(self, inputs: list[StreamsInput], now: float, effects: list[ServerEffect]) -> None:
-        effects += [self._translate(effect, now) for effect in self._streams.handle_all(inputs, now)]
+                made = self._streams.handle_all(cast("Iterable[StreamsInput]", group), now)
+                effects += [self._translate(effect, now) for effect in made]
 
     def _translate(self, effect: StreamsEffect, now: float) -> ServerEffect:
         """Return what an effect of the streams is to the driver; take notice of connections that end."""

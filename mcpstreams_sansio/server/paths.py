@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mcpstreams_sansio.connections import ConnectionLost, DropConnection, DropReason, EndOfFile, Framing, Written
-from mcpstreams_sansio.ids import owner_of
+from mcpstreams_sansio.ids import ConnectionId, owner_of
 from mcpstreams_sansio.server import lifecycle, production, replies
 from mcpstreams_sansio.server.inputs import Accept, ConnectionOpened, Drain, Reply, ScopeEnded
 from mcpstreams_sansio.server.outbox import Connection, Phase
@@ -47,6 +47,17 @@ def drop(registry: Registry, path: Connection, reason: DropReason) -> None:
     """Give up a connection; its streams stay resumable."""
     registry.effects.append(DropConnection(path.connection_id, reason))
     remove(registry, path)
+
+
+def drop_flooded(registry: Registry, connection_id: ConnectionId) -> None:
+    """Give up a connection whose replies would exceed their limit whatever the next write takes of them.
+
+    What else came with them is not even looked at: who sends a heap of nonsense at once shall not hold up the others.
+    """
+    path = registry.connections.get(connection_id)
+    limit = registry.config.max_reply_bytes + registry.config.max_write_bytes
+    if path is not None and path.reply_bytes > limit:
+        drop(registry, path, DropReason.FLOODED)
 
 
 def note_written(registry: Registry, event: Written) -> None:

@@ -7,13 +7,13 @@ The rooms beside this one do the work: `requests` (what a peer wants), `producti
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Final, Never, final
 
 from mcpstreams_sansio.connections import ConnectionLost, DeadlineReached, EndOfFile, Written
-from mcpstreams_sansio.ids import StreamId
+from mcpstreams_sansio.ids import ConnectionId, StreamId
 from mcpstreams_sansio.server import clock, delivery, durability, lifecycle, paths, production, requests, room
-from mcpstreams_sansio.server.checks import check
+from mcpstreams_sansio.server.checks import ON_A_CONNECTION, check
 from mcpstreams_sansio.server.config import StreamsConfig
 from mcpstreams_sansio.server.effects import StreamsEffect
 from mcpstreams_sansio.server.inputs import (
@@ -95,12 +95,12 @@ class ServerStreams:
         """
         return self.handle_all([event], now)
 
-    def handle_all(self, events: Sequence[StreamsInput], now: float) -> list[StreamsEffect]:
+    def handle_all(self, events: Iterable[StreamsInput], now: float) -> list[StreamsEffect]:
         """Apply several inputs that came at once: streams that they attach to one connection share its next write.
 
         Args:
-            events: In order. One that is wrong is refused like in `handle`; those before it have been applied, and
-                what they want done is returned by the next call.
+            events: In order; each is asked for once those before it have been applied. One that is wrong is refused
+                like in `handle`, and what those before it want done is returned by the next call.
             now: As for `handle`.
 
         Returns:
@@ -133,10 +133,16 @@ class ServerStreams:
         registry.prepared = prepared
         _APPLY[type(event)](registry, event)  # type: ignore[arg-type]  # a test pairs each type with its function
         registry.prepared = None
+        if isinstance(event, ON_A_CONNECTION):
+            paths.drop_flooded(registry, event.connection_id)
 
     def next_deadline(self) -> float | None:
         """Return when `DeadlineReached` is due, on the clock of `now`; None if nothing waits for time."""
         return self._registry.deadlines.next()
+
+    def serves(self, connection_id: ConnectionId) -> bool:
+        """Return whether a connection is open: it was neither lost, nor ended, nor dropped."""
+        return connection_id in self._registry.connections
 
     def state_of(self, stream_id: StreamId) -> StreamState | None:
         """Return the state of a stream, or None if it is unknown or forgotten."""

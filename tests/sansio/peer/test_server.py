@@ -339,3 +339,15 @@ def test_who_asks_on_and_reads_nothing_is_dropped(framing: Framing) -> None:
     assert seen.over == DropConnection(seen.connection_id, DropReason.FLOODED)
     assert len(seen.chunks) == 1
     one.assert_at_rest()
+
+
+@pytest.mark.rule("R11", "Q11h")
+def test_of_a_heap_of_nonsense_no_more_is_read_than_is_worth_an_answer() -> None:
+    one = Serving(Server(ServerConfig(identity=IDENTITY, streams=StreamsConfig(max_reply_bytes=1_000))))
+    seen = one.greet(STREAMS)
+    peer = one.server._peers[seen.connection_id]
+    one.feed(seen, b"x\n" * 100_000 + encode_message(Request(1, "tools/call")) + b"\n")
+    assert seen.over == DropConnection(seen.connection_id, DropReason.FLOODED)
+    assert peer.messages < 1_000
+    assert one.calls == []
+    one.assert_at_rest()
