@@ -398,14 +398,17 @@ async def test_a_fault_of_the_application_tells_the_server_nothing(
 @pytest.mark.rule("R24")
 @every_transport
 async def test_a_withdrawn_question_ends_the_task_that_answers_it(transport: Transport) -> None:
-    withdrawn = trio.Event()
+    thinking, withdrawn = trio.Event(), trio.Event()
 
     async def impatient(call: Call) -> JSONObject:
-        with trio.move_on_after(0.05):
-            await call.ask("custom/question")
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(call.ask, "custom/question")
+            await thinking.wait()
+            nursery.cancel_scope.cancel()
         return {}
 
     async def think(request: ServerRequest) -> JSONObject:
+        thinking.set()
         try:
             await for_ever()
         finally:

@@ -445,7 +445,7 @@ async def test_a_peer_that_leaves_during_its_response_is_noticed_although_nothin
         await peer.sends(REQUEST)
         await next_request(connection)
         await peer.stream.send_eof()
-        with trio.fail_after(1):
+        with trio.fail_after(5):
             await connection.wait_until_gone()
 
 
