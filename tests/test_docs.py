@@ -21,6 +21,7 @@ import mcpstreams_sansio
 from docs._ext import pictures, rest, tables
 from docs._ext.found import AnyTable, Number, find, find_config, find_enumeration, find_table, member_texts, texts
 from docs._ext.rules import cases, rules, surroundings
+from mcpstreams_sansio import ClientEffect, ClientInput, ServerEffect, ServerInput
 from mcpstreams_sansio.http.checks import CHECKS
 from mcpstreams_sansio.tables import Forbidden, Transition
 from mcpstreams_sansio.wire import handshake, marker, methods
@@ -38,6 +39,7 @@ from mcpstreams_sansio.wire.meta import meta_of, parse_call_key, read_after, rea
 from mcpstreams_sansio.wire.refusals import Reason, read_refusal
 from mcpstreams_sansio.wire.revisions import REVISIONS, RevisionRules
 from mcpstreams_sansio.wire.tags import read_tag
+from tests.closed_unions import members
 from tests.sources import BINDINGS, CORE, ROOT, module_name, parse, python_files, shown
 from tests.spec.case_ids import CASES
 from tests.spec.rule_ids import RULES
@@ -137,8 +139,8 @@ def at_a_glance(table: AnyTable, state: enum.IntEnum, signal: enum.IntEnum) -> s
 def test_a_state_table_says_what_its_states_and_signals_are(name: str) -> None:
     table = find_table(name)
     page = "\n".join(tables.state_table(table))
-    for members in tables.sides(table):
-        for member, meaning in member_texts(members).items():
+    for names in tables.sides(table):
+        for member, meaning in member_texts(names).items():
             assert meaning, f"{member} has no text under it"
             assert f"``{member}``\n   {meaning}\n" in page
 
@@ -289,9 +291,9 @@ def test_a_limit_without_a_text_is_no_limit_that_can_be_shown() -> None:
 
 @pytest.mark.parametrize("name", arguments("members"))
 def test_every_member_of_an_enumeration_is_shown(name: str) -> None:
-    members = find_enumeration(name)
-    page = "\n".join(tables.members(members))
-    assert [member for member in members if f"``{member.name}``\n   " not in page] == []
+    listed = find_enumeration(name)
+    page = "\n".join(tables.members(listed))
+    assert [member for member in listed if f"``{member.name}``\n   " not in page] == []
 
 
 def test_every_member_of_an_enumeration_that_is_exported_says_what_it_means() -> None:
@@ -388,6 +390,12 @@ def documented(path: Path) -> str | None:
 def test_python_on_a_page_is_a_session_or_a_file_that_is_run_here() -> None:
     captions = [caption for page in PAGES for caption, _ in blocks(page, "python")]
     assert [caption for caption in captions if not caption.endswith(".py")] == []
+
+
+@pytest.mark.parametrize("union", [ServerInput, ServerEffect, ClientInput, ClientEffect])
+def test_the_duties_of_a_driver_name_all_that_a_machine_is_told_or_wants(union: object) -> None:
+    named = set(re.findall(r"`(\w+)`", (DOCS / "howto" / "write-a-binding.rst").read_text("utf-8")))
+    assert {member.__name__ for member in members(union)} - named == set()
 
 
 INDEXES = [page for page in PAGES if page.name == "index.rst"]

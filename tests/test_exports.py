@@ -7,8 +7,6 @@ import importlib
 import itertools
 import tomllib
 import types
-import typing
-from collections.abc import Iterator
 from enum import Enum
 
 import attrs
@@ -17,6 +15,7 @@ import pytest
 import mcpstreams_sansio
 from mcpstreams_sansio import ClientEffect, ClientInput, LogRecord, ServerEffect, ServerInput
 from mcpstreams_sansio.version import VERSION
+from tests.closed_unions import members
 from tests.sources import CORE, ROOT, module_name, parse, python_files
 
 EXPORTS = list(mcpstreams_sansio.__all__)
@@ -41,15 +40,6 @@ def documented_assignments() -> set[str]:
                 ):
                     names.add(name)
     return names
-
-
-def members(value: object) -> Iterator[type]:
-    """Yield the classes of a union, as deep as it goes."""
-    for member in typing.get_args(value):
-        if isinstance(member, type):
-            yield member
-        else:
-            yield from members(member)
 
 
 def closed_unions() -> dict[str, set[type]]:
