@@ -108,6 +108,11 @@ class Connection:
         self._phase = _Phase.OPEN
         self._send, self._commands = trio.open_memory_channel[WriteCommand](MAX_COMMANDS)
 
+    @property
+    def is_ending(self) -> bool:
+        """Whether the end is in the writer's queue: nothing but that follows the `Write` that it was given last."""
+        return self._phase is _Phase.ENDING
+
     def received(self, data: bytes) -> None:
         """Report bytes of the peer."""
         if self._phase is _Phase.OPEN:

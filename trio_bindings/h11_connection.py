@@ -181,13 +181,16 @@ class H11Connection:
         reason = http.client.responses.get(status, "").encode()
         self._head = h11.Response(status_code=status, headers=[*headers, *added], reason=reason)
 
-    async def send_body(self, chunks: Iterable[bytes]) -> None:
-        """Send a part of the body.
+    async def send_body(self, chunks: Iterable[bytes], *, is_last: bool) -> None:
+        """Send a part of the body; one that is all of it goes out in one piece with a head that says its size.
 
         Raises:
             PeerGoneError: The stream broke.
         """
-        await self._send(self._encode_head() + self._encode(h11.Data(data=b"".join(chunks))))
+        data = b"".join(chunks)
+        if is_last:
+            self._declare_size(len(data))
+        await self._send(self._encode_head() + self._encode(h11.Data(data=data)))
 
     async def end_response(self) -> None:
         """Complete the response. One without a body says so rather than send an empty chunk.
@@ -195,12 +198,7 @@ class H11Connection:
         Raises:
             PeerGoneError: The stream broke.
         """
-        if self._head is not None and self._head.status_code not in _NEVER_WITH_A_BODY:
-            self._head = h11.Response(
-                status_code=self._head.status_code,
-                headers=[*self._head.headers, (b"content-length", b"0")],
-                reason=self._head.reason,
-            )
+        self._declare_size(0)
         await self._send(self._encode_head() + self._encode(h11.EndOfMessage()))
 
     def begin_next(self) -> bool:
@@ -209,6 +207,13 @@ class H11Connection:
             return False
         self._h11.start_next_cycle()
         return True
+
+    def _declare_size(self, size: int) -> None:
+        """Say in the head, unless it is out, how long the body is."""
+        head = self._head
+        if head is not None and head.status_code not in _NEVER_WITH_A_BODY:
+            headers = [*head.headers, (b"content-length", b"%d" % size)]
+            self._head = h11.Response(status_code=head.status_code, headers=headers, reason=head.reason)
 
     def _encode_head(self) -> bytes:
         head, self._head = self._head, None

@@ -177,7 +177,7 @@ async def _respond(exchange: Connection, http: H11Connection, scope: trio.Cancel
                 case SendHead(status=status, headers=headers):
                     http.begin_response(status, headers)
                 case Write(chunks=chunks):
-                    await http.send_body(chunks)
+                    await http.send_body(chunks, is_last=exchange.is_ending)
                     exchange.written()
                 case EndWriting():
                     await http.end_response()

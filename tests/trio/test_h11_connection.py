@@ -71,7 +71,7 @@ async def next_head(connection: H11Connection) -> HTTPRequest:
 async def respond(connection: H11Connection, *chunks: bytes, status: int = 200) -> None:
     connection.begin_response(status, ())
     for chunk in chunks:
-        await connection.send_body([chunk])
+        await connection.send_body([chunk], is_last=False)
     await connection.end_response()
 
 
@@ -183,7 +183,7 @@ async def test_a_stream_that_breaks_is_a_peer_that_left() -> None:
         await peer.stream.aclose()
         connection.begin_response(200, ())
         with pytest.raises(PeerGoneError):
-            await connection.send_body([b"x"])
+            await connection.send_body([b"x"], is_last=False)
 
 
 # ------------------------------------------------------------------------------------------- a body that nobody wants
@@ -369,7 +369,7 @@ async def test_the_head_goes_out_together_with_what_comes_next() -> None:
         await peer.sends(REQUEST)
         await next_request(connection)
         connection.begin_response(200, ((b"content-type", b"text/event-stream"),))
-        await connection.send_body([b": ", b"hello\n\n"])
+        await connection.send_body([b": ", b"hello\n\n"], is_last=False)
         first = await peer.stream.receive_some()
         assert first.startswith(b"HTTP/1.1 200 OK\r\n")
         assert b"content-type: text/event-stream\r\n" in first.lower()
@@ -377,6 +377,31 @@ async def test_the_head_goes_out_together_with_what_comes_next() -> None:
         assert first.endswith(b"\r\n\r\n9\r\n: hello\n\n\r\n")
         await connection.end_response()
         assert await peer.receives(b"0\r\n\r\n")
+
+
+async def test_a_body_that_is_whole_goes_out_with_its_size() -> None:
+    async with connected() as (connection, peer):
+        await peer.sends(REQUEST)
+        await next_request(connection)
+        connection.begin_response(200, ())
+        await connection.send_body([b"he", b"llo"], is_last=True)
+        await connection.end_response()
+        assert connection.begin_next()
+        answer = await peer.stream.receive_some()
+        assert answer.endswith(b"\r\ncontent-length: 5\r\n\r\nhello")
+
+
+async def test_a_last_part_after_others_says_nothing_of_their_size() -> None:
+    async with connected() as (connection, peer):
+        await peer.sends(REQUEST)
+        await next_request(connection)
+        connection.begin_response(200, ())
+        await connection.send_body([b"he"], is_last=False)
+        await connection.send_body([b"llo"], is_last=True)
+        await connection.end_response()
+        answer = await peer.receives(b"0\r\n\r\n")
+        assert b"content-length" not in answer.lower()
+        assert answer.endswith(b"2\r\nhe\r\n3\r\nllo\r\n0\r\n\r\n")
 
 
 @pytest.mark.parametrize(("status", "length"), [(202, b"content-length: 0\r\n"), (204, b"")])
@@ -433,7 +458,7 @@ async def test_a_response_that_is_not_complete_ends_the_stream() -> None:
         await peer.sends(REQUEST)
         await next_request(connection)
         connection.begin_response(200, ())
-        await connection.send_body([b"x"])
+        await connection.send_body([b"x"], is_last=False)
         assert not connection.begin_next()
 
 

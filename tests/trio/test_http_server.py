@@ -60,15 +60,18 @@ class Exchange:
     async def chunk(self) -> bytes:
         """Return the next chunk; an empty one is the end of the body."""
         size = int(await self.until(b"\r\n"), 16)
+        return (await self.exactly(size + 2))[:size]
+
+    async def exactly(self, size: int) -> bytes:
         with trio.fail_after(5):
-            while len(self.buffer) < size + 2:
+            while len(self.buffer) < size:
                 self.buffer += await self.stream.receive_some()
-        data, self.buffer = self.buffer[:size], self.buffer[size + 2 :]
+        data, self.buffer = self.buffer[:size], self.buffer[size:]
         return data
 
     async def body(self) -> bytes:
         if self.header(b"transfer-encoding") is None:
-            return b""
+            return await self.exactly(int(self.header(b"content-length") or 0))
         body = b""
         while data := await self.chunk():
             body += data
@@ -183,6 +186,17 @@ async def test_what_is_answered_at_once_is_answered_by_json() -> None:
         exchange = await peer.posts(id=1, method="tools/list", params={"a": 1})
         assert (exchange.status, exchange.header(b"content-type")) == (200, b"application/json")
         assert (await exchange.json())["result"] == {"a": 1}
+
+
+async def test_an_answer_that_is_whole_says_how_long_it_is_and_comes_as_one_piece() -> None:
+    async with serving(echo) as (_, peer):
+        await peer.initializes(STOCK)
+        stream = await peer.connects()
+        await stream.send_all(peer.posting(id=1, method="tools/list"))
+        head, _, body = (await stream.receive_some()).partition(b"\r\n\r\n")
+        assert json.loads(body)["result"] == {}
+        assert b"\r\ncontent-length: %d" % len(body) in head
+        assert b"transfer-encoding" not in head.lower()
 
 
 async def test_head_and_first_event_come_as_one_piece() -> None:
@@ -584,7 +598,7 @@ async def test_tls_is_a_wrapper_of_the_stream() -> None:
             await stream.send_all(peer.posting(id=1, method="ping"))
             answer = b""
             with trio.fail_after(5):
-                while not answer.endswith(b"0\r\n\r\n"):
+                while not answer.endswith(b"}"):
                     answer += await stream.receive_some()
             assert answer.startswith(b"HTTP/1.1 400 ")
 
