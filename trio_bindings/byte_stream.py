@@ -5,33 +5,24 @@ from __future__ import annotations
 import functools
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
-from typing import TypeAlias, assert_never, final
+from typing import TypeAlias, Unpack, assert_never, final
 
 import trio
 
-from mcpstreams_sansio.client.config import ClientConfig
 from mcpstreams_sansio.client.effects import OpenConnection
 from mcpstreams_sansio.client.inputs import Connected, ConnectFailed
 from mcpstreams_sansio.client.machine import ClientEffect, ClientInput
 from mcpstreams_sansio.connections import EndWriting, Framing, Write
 from mcpstreams_sansio.http.messages import SendHead
 from mcpstreams_sansio.ids import Address, Principal
-from mcpstreams_sansio.server.machine import PeerConnected, ServerConfig
-from mcpstreams_sansio.wire.jsonrpc import JSONObject
+from mcpstreams_sansio.server.machine import PeerConnected
 from trio_bindings.addresses import address_of
 from trio_bindings.app import Handler
-from trio_bindings.client import (
-    ClientSession,
-    RequestHandler,
-    ServerNotificationHandler,
-    open_session,
-    refuse_every_request,
-)
+from trio_bindings.client import ClientOptions, ClientSession, open_session
 from trio_bindings.closing import STREAM_FAILURES, close_politely
 from trio_bindings.driver import Connection, Driver
 from trio_bindings.keepalive import ask_of_silent_peers
-from trio_bindings.logs.interface import StreamLog
-from trio_bindings.server import LOOPBACK, MAX_CONNECTIONS, ClientNotificationHandler, RunningServer, open_server
+from trio_bindings.server import LOOPBACK, RunningServer, ServerOptions, open_server
 
 
 async def run_byte_stream(connection: Connection, stream: trio.abc.Stream) -> None:
@@ -104,11 +95,8 @@ async def serve_tcp(
     port: int,
     *,
     host: str = LOOPBACK,
-    config: ServerConfig | None = None,
-    on_notification: ClientNotificationHandler | None = None,
-    log: StreamLog | None = None,
-    max_connections: int = MAX_CONNECTIONS,
     task_status: trio.TaskStatus[RunningServer] = trio.TASK_STATUS_IGNORED,
+    **options: Unpack[ServerOptions],
 ) -> None:
     """Serve MCP over TCP, one message a line, until cancelled or drained.
 
@@ -116,15 +104,14 @@ async def serve_tcp(
         handler: Serves every call.
         port: Where to listen; 0 takes a free port, see `RunningServer.ports`.
         host: Address to listen on; by default only this machine can connect.
-        config: What the machine may and must do.
-        on_notification: Hears what clients announce.
-        log: Makes records durable, where `config` says that they are.
-        max_connections: Sockets that may be open at a time.
         task_status: `nursery.start(serve_tcp, ...)` returns the server once it listens.
+        **options: What `open_server` takes: `server_info`, `capabilities`, `config` and others.
+
+    Raises:
+        ValueError: As for `open_server`.
+        LocalProtocolError: As for `open_server`.
     """
-    async with open_server(
-        handler, config=config, on_notification=on_notification, log=log, max_connections=max_connections
-    ) as server:
+    async with open_server(handler, **options) as server:
         listeners = await server.open_port(port, host)
         task_status.started(server)
         await server.accept(listeners, functools.partial(_serve_socket, server))
@@ -170,71 +157,31 @@ class Dialer:
                 await run_byte_stream(connection, stream)
 
 
-def connect_stream(
-    open_stream: Dial,
-    *,
-    client_info: JSONObject | None = None,
-    capabilities: JSONObject | None = None,
-    config: ClientConfig | None = None,
-    on_request: RequestHandler = refuse_every_request,
-    on_notification: ServerNotificationHandler | None = None,
-) -> AbstractAsyncContextManager[ClientSession]:
+def connect_stream(open_stream: Dial, **options: Unpack[ClientOptions]) -> AbstractAsyncContextManager[ClientSession]:
     """Talk to an MCP server over streams of lines for as long as the block runs. Calls survive every disconnection.
 
     Args:
         open_stream: Reaches the server; called again for each reconnection.
-        client_info: `name` and `version` of the application.
-        capabilities: What the application can do: `{"sampling": {}}` and the like.
-        config: Limits and times.
-        on_request: Answers what the server asks; each in a task of its own.
-        on_notification: Hears what the server announces; each in a task of its own.
+        **options: What `open_session` takes: `client_info`, `capabilities`, `config` and others.
 
     Raises:
         LocalProtocolError: `capabilities` are malformed.
     """
-    return open_session(
-        Framing.LINES,
-        functools.partial(Dialer, open_stream),
-        client_info=client_info,
-        capabilities=capabilities,
-        config=config,
-        on_request=on_request,
-        on_notification=on_notification,
-    )
+    return open_session(Framing.LINES, functools.partial(Dialer, open_stream), **options)
 
 
-def connect_tcp(
-    host: str,
-    port: int,
-    *,
-    client_info: JSONObject | None = None,
-    capabilities: JSONObject | None = None,
-    config: ClientConfig | None = None,
-    on_request: RequestHandler = refuse_every_request,
-    on_notification: ServerNotificationHandler | None = None,
-) -> AbstractAsyncContextManager[ClientSession]:
+def connect_tcp(host: str, port: int, **options: Unpack[ClientOptions]) -> AbstractAsyncContextManager[ClientSession]:
     """Talk to an MCP server over TCP, one message a line, for as long as the block runs; see also `connect_stream`.
 
     Args:
         host: Name or address of the server; looked up again for each reconnection.
         port: Where it listens.
-        client_info: `name` and `version` of the application.
-        capabilities: What the application can do: `{"sampling": {}}` and the like.
-        config: Limits and times.
-        on_request: Answers what the server asks.
-        on_notification: Hears what the server announces.
+        **options: What `open_session` takes: `client_info`, `capabilities`, `config` and others.
 
     Raises:
         LocalProtocolError: `capabilities` are malformed.
     """
-    return connect_stream(
-        functools.partial(_open_tcp, host, port),
-        client_info=client_info,
-        capabilities=capabilities,
-        config=config,
-        on_request=on_request,
-        on_notification=on_notification,
-    )
+    return connect_stream(functools.partial(_open_tcp, host, port), **options)
 
 
 async def _open_tcp(host: str, port: int) -> trio.SocketStream:

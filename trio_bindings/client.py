@@ -6,7 +6,7 @@ import contextlib
 import itertools
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Final, TypeAlias, final
+from typing import Final, TypeAlias, TypedDict, final
 
 import attrs
 import trio
@@ -293,6 +293,16 @@ class ClientSession:
 
     def _observe(self, effect: object) -> None:
         _logger.debug("%r", effect)
+
+
+class ClientOptions(TypedDict, total=False):
+    """The keywords of `open_session`, which describes them, for functions that pass them on."""
+
+    client_info: JSONObject | None
+    capabilities: JSONObject | None
+    config: ClientConfig | None
+    on_request: RequestHandler
+    on_notification: ServerNotificationHandler | None
 
 
 @contextlib.asynccontextmanager

@@ -4,25 +4,17 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator, Mapping
-from typing import Any, Final, final
+from typing import Any, Final, Unpack, final
 
 import httpx2
 import trio
 
-from mcpstreams_sansio.client.config import ClientConfig
 from mcpstreams_sansio.client.effects import PauseReading, ResumeReading
 from mcpstreams_sansio.client.inputs import ConnectFailed
 from mcpstreams_sansio.client.machine import ClientEffect, ClientInput
 from mcpstreams_sansio.http.exchange import Endpoint
 from mcpstreams_sansio.http.messages import HeadReceived, HTTPRequest, SendRequest
-from mcpstreams_sansio.wire.jsonrpc import JSONObject
-from trio_bindings.client import (
-    ClientSession,
-    RequestHandler,
-    ServerNotificationHandler,
-    open_session,
-    refuse_every_request,
-)
+from trio_bindings.client import ClientOptions, ClientSession, open_session
 from trio_bindings.driver import Connection, Driver
 from trio_bindings.keepalive import ask_of_silent_peers
 
@@ -106,11 +98,7 @@ async def connect_http(
     *,
     headers: Mapping[str, str] | None = None,
     http: httpx2.AsyncClient | None = None,
-    client_info: JSONObject | None = None,
-    capabilities: JSONObject | None = None,
-    config: ClientConfig | None = None,
-    on_request: RequestHandler = refuse_every_request,
-    on_notification: ServerNotificationHandler | None = None,
+    **options: Unpack[ClientOptions],
 ) -> AsyncIterator[ClientSession]:
     """Talk to an MCP server over HTTP for as long as the block runs. Calls survive every disconnection.
 
@@ -119,11 +107,7 @@ async def connect_http(
         headers: What each request carries besides the protocol's own: `{"Authorization": ...}` and the like.
         http: Sends the requests, where its owner wants proxies, certificates or HTTP/2 of its own; it is not closed.
             It must neither limit its connections nor the time of reading.
-        client_info: `name` and `version` of the application.
-        capabilities: What the application can do: `{"sampling": {}}` and the like.
-        config: Limits and times.
-        on_request: Answers what the server asks; each in a task of its own.
-        on_notification: Hears what the server announces; each in a task of its own.
+        **options: What `open_session` takes: `client_info`, `capabilities`, `config` and others.
 
     Raises:
         ValueError: The URL is none of HTTP, or `headers` can not be sent or are the protocol's own.
@@ -139,11 +123,7 @@ async def connect_http(
         session = open_session(
             Endpoint(server.raw_path, own),
             lambda driver: HTTPExchanges(driver, http, server),
-            client_info=client_info,
-            capabilities=capabilities,
-            config=config,
-            on_request=on_request,
-            on_notification=on_notification,
+            **options,
         )
         yield await stack.enter_async_context(session)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from http import HTTPStatus
-from typing import TypeAlias, assert_never
+from typing import TypeAlias, Unpack, assert_never
 
 import attrs
 import trio
@@ -14,15 +14,13 @@ from mcpstreams_sansio.connections import EndWriting, Write
 from mcpstreams_sansio.http.checks import first_refusal
 from mcpstreams_sansio.http.messages import HTTPRefusal, HTTPRequest, RequestReceived, SendHead
 from mcpstreams_sansio.ids import Address, Principal
-from mcpstreams_sansio.server.machine import ServerConfig
 from trio_bindings.addresses import address_of
 from trio_bindings.app import Handler
 from trio_bindings.closing import close_politely
 from trio_bindings.driver import Connection
 from trio_bindings.entropy import fresh_entropy
 from trio_bindings.h11_connection import H11Connection, HTTPLimits, PeerGoneError
-from trio_bindings.logs.interface import StreamLog
-from trio_bindings.server import LOOPBACK, MAX_CONNECTIONS, ClientNotificationHandler, RunningServer, open_server
+from trio_bindings.server import LOOPBACK, RunningServer, ServerOptions, open_server
 
 Authenticate: TypeAlias = Callable[[HTTPRequest], Principal | HTTPRefusal | None]
 """Says by its head who made a request, before its body is read; `None` is nobody in particular (rule R25), and a
@@ -39,14 +37,11 @@ async def serve_http(
     port: int,
     *,
     host: str = LOOPBACK,
-    config: ServerConfig | None = None,
     limits: HTTPLimits | None = None,
-    on_notification: ClientNotificationHandler | None = None,
-    log: StreamLog | None = None,
     authenticate: Authenticate | None = None,
     wrap_stream: WrapStream | None = None,
-    max_connections: int = MAX_CONNECTIONS,
     task_status: trio.TaskStatus[RunningServer] = trio.TASK_STATUS_IGNORED,
+    **options: Unpack[ServerOptions],
 ) -> None:
     """Serve MCP over HTTP until cancelled or drained.
 
@@ -54,18 +49,17 @@ async def serve_http(
         handler: Serves every call.
         port: Where to listen; 0 takes a free port, see `RunningServer.ports`.
         host: Address to listen on; by default only this machine can connect.
-        config: What the machine may and must do.
         limits: Sizes and times of HTTP itself.
-        on_notification: Hears what clients announce.
-        log: Makes records durable, where `config` says that they are.
         authenticate: Says who made a request; asked about those that are not refused for their head.
         wrap_stream: Adds TLS, for example.
-        max_connections: Sockets that may be open at a time.
         task_status: `nursery.start(serve_http, ...)` returns the server once it listens.
+        **options: What `open_server` takes: `server_info`, `capabilities`, `config` and others.
+
+    Raises:
+        ValueError: As for `open_server`.
+        LocalProtocolError: As for `open_server`.
     """
-    async with open_server(
-        handler, config=config, on_notification=on_notification, log=log, max_connections=max_connections
-    ) as server:
+    async with open_server(handler, **options) as server:
 
         async def serve(socket: trio.SocketStream) -> None:
             stream = socket if wrap_stream is None else wrap_stream(socket)

@@ -6,8 +6,9 @@ import contextlib
 import functools
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from typing import TypeAlias, final
+from typing import TypeAlias, TypedDict, final
 
+import attrs
 import trio
 
 from mcpstreams_sansio.errors import LocalProtocolError
@@ -30,6 +31,7 @@ from mcpstreams_sansio.server.effects import (
 from mcpstreams_sansio.server.identity import ServerIdentity
 from mcpstreams_sansio.server.inputs import Drain, LogFailed, LogWritten, Respond
 from mcpstreams_sansio.server.machine import Server, ServerConfig, ServerEffect, ServerInput
+from mcpstreams_sansio.server.policies import StreamPolicies
 from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, JSONObject, Response
 from trio_bindings.app import Call, Handler, Work, internal_error, outcome_within
 from trio_bindings.driver import Driver
@@ -254,10 +256,27 @@ def new_identity(
     )
 
 
+class ServerOptions(TypedDict, total=False):
+    """The keywords of `open_server`, which describes them, for functions that pass them on."""
+
+    server_info: JSONObject | None
+    capabilities: JSONObject | None
+    instructions: str | None
+    policies: StreamPolicies | None
+    config: ServerConfig | None
+    on_notification: ClientNotificationHandler | None
+    log: StreamLog | None
+    max_connections: int
+
+
 @contextlib.asynccontextmanager
 async def open_server(
     handler: Handler,
     *,
+    server_info: JSONObject | None = None,
+    capabilities: JSONObject | None = None,
+    instructions: str | None = None,
+    policies: StreamPolicies | None = None,
     config: ServerConfig | None = None,
     on_notification: ClientNotificationHandler | None = None,
     log: StreamLog | None = None,
@@ -267,16 +286,28 @@ async def open_server(
 
     Args:
         handler: Serves every call; each runs in a task of its own.
-        config: What the machine may and must do.
+        server_info: `name` and `version` of the application.
+        capabilities: What the handler serves: `{"tools": {}}` and the like.
+        instructions: A hint for the model on the other side.
+        policies: How each method, or each tool, is served.
+        config: Limits, times and whatever else is to be chosen. The four above go before what it says of the same.
         on_notification: Hears what clients announce; each in a task of its own.
         log: Makes records durable; given exactly where `config.streams.durable` says that they are.
         max_connections: Sockets that may be open at a time; above it new ones are closed at once.
 
     Raises:
         ValueError: `log` and `config.streams.durable` contradict each other.
+        LocalProtocolError: `capabilities` declare what is declared here, or something is no JSON.
     """
     if config is None:
         config = ServerConfig(identity=new_identity())
+    identity = attrs.evolve(
+        config.identity,
+        server_info=config.identity.server_info if server_info is None else server_info,
+        capabilities=config.identity.capabilities if capabilities is None else capabilities,
+        instructions=config.identity.instructions if instructions is None else instructions,
+    )
+    config = attrs.evolve(config, identity=identity, policies=policies or config.policies)
     if config.streams.durable != (log is not None):
         raise ValueError("a log and config.streams.durable belong together")
     machine = Server(config)

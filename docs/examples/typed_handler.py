@@ -6,11 +6,11 @@ import functools
 
 import trio
 
-from mcpstreams_sansio import JSONObject, ServerConfig
+from mcpstreams_sansio import JSONObject
 from mcpstreams_sansio.errors import INVALID_PARAMS
-from trio_bindings import Call, CallError, CallFailedError, connect_tcp, new_identity, serve_tcp
+from trio_bindings import Call, CallError, CallFailedError, connect_tcp, serve_tcp
 
-CONFIG = ServerConfig(identity=new_identity({"name": "example", "version": "1"}, {"tools": {}}))
+INFO: JSONObject = {"name": "example", "version": "1"}
 
 REPEAT: JSONObject = {
     "name": "repeat",
@@ -48,7 +48,8 @@ async def repeat(call: Call, text: str, times: int) -> JSONObject:
 async def main() -> None:
     """Serve it, and call it well and badly."""
     async with trio.open_nursery() as nursery:
-        server = await nursery.start(functools.partial(serve_tcp, handle, 0, config=CONFIG))
+        serve = functools.partial(serve_tcp, handle, 0, server_info=INFO, capabilities={"tools": {}})
+        server = await nursery.start(serve)
         async with connect_tcp("127.0.0.1", server.ports[0]) as session:
             well: JSONObject = {"text": "yes", "times": 3}
             badly: JSONObject = {"text": "yes", "times": "often"}
