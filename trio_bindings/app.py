@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Awaitable, Callable
-from typing import TypeAlias, TypeVarTuple, assert_never, final
+from typing import Final, TypeAlias, TypeVarTuple, assert_never, final
 
 import attrs
 import trio
@@ -29,6 +29,9 @@ from trio_bindings.entropy import fresh_ask_id, fresh_token
 from trio_bindings.errors import AskRejectedError, AskUnansweredError, CallError
 
 ArgumentTs = TypeVarTuple("ArgumentTs")
+
+SHOWN_OF_A_METHOD: Final = 60
+"""Characters of its method that a call shows of itself."""
 
 _logger = logging.getLogger("trio_bindings")
 
@@ -83,6 +86,10 @@ class Call:
     def __init__(self, work: Work) -> None:
         self._work = work
         self._stream_id = work.start.stream_id
+
+    def __repr__(self) -> str:
+        method = repr(self.method[:SHOWN_OF_A_METHOD])  # what a client sends may be long, and no text
+        return f"<Call {method}: {'resumable' if self.resumable else 'not resumable'}>"
 
     @property
     def method(self) -> str:

@@ -51,8 +51,9 @@ class CallHandle:
 
 @enum.unique
 class _Cut(enum.Enum):
-    """How a call can end without an outcome and without a handle."""
+    """Why a call has neither an outcome nor a handle, and nothing to wait for."""
 
+    NOT_ENTERED = enum.auto()
     SESSION_CLOSED = enum.auto()
 
 
@@ -67,6 +68,7 @@ class ClientCall:
     before the call has ended cancels it, unless it was detached.
 
     Args:
+        method: What it asks for.
         begin: Gives the call a fresh id and returns the input that makes or attaches it.
         submit: The driver's `submit`.
         forget: Called once the application is done with the call.
@@ -74,10 +76,12 @@ class ClientCall:
 
     def __init__(
         self,
+        method: str,
         begin: Callable[[ClientCall], MakeCall | AttachCall],
         submit: Callable[[ClientOrder], None],
         forget: Callable[[CallId], None],
     ) -> None:
+        self.method = method
         self._begin = begin
         self._call_id = CallId(0)
         self._submit = submit
@@ -85,8 +89,22 @@ class ClientCall:
         self._waiting: deque[ItemReceived | GapFound] = deque()
         self._given = 0
         self._taken = 0
-        self._end: _End | None = None
+        self._end: _End | None = _Cut.NOT_ENTERED
         self._news = trio.lowlevel.ParkingLot()
+
+    def __repr__(self) -> str:
+        return f"<ClientCall {self.method}: {self._standing()}, {len(self._waiting)} unread>"
+
+    def _standing(self) -> str:
+        match self._end:
+            case None:
+                return "following"
+            case CallFinished(outcome=outcome):
+                return type(outcome).__name__
+            case CallHandle():
+                return "detached"
+            case _Cut() as cut:
+                return cut.name.lower().replace("_", " ")
 
     # ------------------------------------------------------------------------------------- what the session puts down
 
@@ -108,14 +126,15 @@ class ClientCall:
     # ----------------------------------------------------------------------------------------------------------- block
 
     async def __aenter__(self) -> Self:
-        if self._call_id:
-            raise LocalProtocolError("a call is made once")
         await trio.lowlevel.checkpoint()
+        if self._end is not _Cut.NOT_ENTERED:
+            raise LocalProtocolError("a call is made once")
         event = self._begin(self)
-        self._call_id = event.call_id
+        self._call_id, self._end = event.call_id, None
         try:
             self._submit(event)
         except BaseException:
+            self._end = _Cut.NOT_ENTERED
             self._forget(self._call_id)
             raise
         return self
@@ -143,6 +162,7 @@ class ClientCall:
         """Return the next message, or the gap where messages are lost; it ends where the call ends.
 
         Raises:
+            LocalProtocolError: The call was not entered, so there is nothing to wait for.
             trio.ClosedResourceError: The session is over.
         """
         self._take(self._given)
@@ -153,8 +173,8 @@ class ClientCall:
                     await self._news.park()
                 case CallFinished() | CallHandle():
                     raise StopAsyncIteration
-                case _Cut.SESSION_CLOSED:
-                    raise trio.ClosedResourceError
+                case _Cut() as cut:
+                    raise _reason(cut)
         effect = self._waiting.popleft()
         self._given = effect.position
         return effect.message if isinstance(effect, ItemReceived) else Gap(effect.lost)
@@ -170,7 +190,7 @@ class ClientCall:
         """Return how the call ended, once it has. What was not iterated is discarded.
 
         Raises:
-            LocalProtocolError: The call was detached: its outcome is for whoever attaches it.
+            LocalProtocolError: The call was not entered; or it was detached: its outcome is for whoever attaches it.
             trio.ClosedResourceError: The session is over.
         """
         await trio.lowlevel.checkpoint()
@@ -184,8 +204,8 @@ class ClientCall:
                     return outcome
                 case CallHandle():
                     raise LocalProtocolError("a detached call has no outcome here")
-                case _Cut.SESSION_CLOSED:
-                    raise trio.ClosedResourceError
+                case _Cut() as cut:
+                    raise _reason(cut)
 
     def _discard(self) -> None:
         if self._waiting:
@@ -198,7 +218,7 @@ class ClientCall:
 
         Raises:
             NoResultError: There is none; the type says why.
-            LocalProtocolError: The call was detached.
+            LocalProtocolError: The call was not entered, or was detached.
             trio.ClosedResourceError: The session is over.
         """
         return result_of(await self.outcome())
@@ -209,8 +229,10 @@ class ClientCall:
         What was iterated counts as dealt with; what waits comes again wherever the call is attached.
 
         Raises:
-            LocalProtocolError: The call is over, or was detached before.
+            LocalProtocolError: The call was not entered, is over, or was detached before.
         """
+        if self._end is _Cut.NOT_ENTERED:
+            raise _reason(self._end)
         if self._end is not None:
             raise LocalProtocolError("a call can be detached once, and only before its end")
         self._take(self._given)
@@ -222,3 +244,12 @@ class ClientCall:
         if not isinstance(self._end, CallHandle):
             raise AssertionError("the machine answers DetachCall at once")
         return self._end
+
+
+def _reason(cut: _Cut) -> Exception:
+    """Return what an application is told that waits for something of a call."""
+    match cut:
+        case _Cut.NOT_ENTERED:
+            return LocalProtocolError("nothing comes of a call before it is entered: `async with session.call(...)`")
+        case _Cut.SESSION_CLOSED:
+            return trio.ClosedResourceError()

@@ -111,6 +111,7 @@ class ClientSession:
 
     Args:
         driver: Owns the machine; its block is open.
+        machine: What the driver owns; here it is only asked, never told.
         on_request: Answers what the server asks.
         on_notification: Hears what the server announces.
     """
@@ -118,11 +119,13 @@ class ClientSession:
     def __init__(
         self,
         driver: Driver[ClientInput, ClientEffect],
+        machine: Client,
         on_request: RequestHandler,
         on_notification: ServerNotificationHandler | None,
     ) -> None:
         self.counters = Counters()
         self._driver = driver
+        self._machine = machine
         self._on_request = on_request
         self._on_notification = on_notification
         self._listeners = LimitedTasks(driver.nursery, MAX_NOTIFICATION_TASKS)
@@ -151,6 +154,9 @@ class ClientSession:
         for kind in (NoticeDropped, ServerDisconnected, UnclaimedMessage, UnreadableReceived):
             route(kind, self._observe)
 
+    def __repr__(self) -> str:
+        return f"<ClientSession link={self._machine.link_state} calls={len(self._calls)}>"
+
     # ---------------------------------------------------------------------------------------------------------- calls
 
     def call(self, method: str, params: JSONObject | None = None) -> ClientCall:
@@ -162,7 +168,7 @@ class ClientSession:
         def begin(call: ClientCall) -> MakeCall:
             return MakeCall(self._add(call), method, params, fresh_entropy())
 
-        return ClientCall(begin, self._driver.submit, self._forget)
+        return ClientCall(method, begin, self._driver.submit, self._forget)
 
     def attach(self, handle: CallHandle) -> ClientCall:
         """Return a call that goes on where a detached one was let go, to be entered in the same way."""
@@ -170,7 +176,7 @@ class ClientSession:
         def begin(call: ClientCall) -> AttachCall:
             return AttachCall(self._add(call), handle.saved, fresh_entropy())
 
-        return ClientCall(begin, self._driver.submit, self._forget)
+        return ClientCall(handle.saved.method, begin, self._driver.submit, self._forget)
 
     def _add(self, call: ClientCall) -> CallId:
         call_id = CallId(next(self._call_ids))
@@ -335,7 +341,7 @@ async def open_session(
     machine = Client(config, transport, client_info or CLIENT_INFO, capabilities)
     async with Driver[ClientInput, ClientEffect](machine) as driver:
         add_routes(driver)
-        session = ClientSession(driver, on_request, on_notification)
+        session = ClientSession(driver, machine, on_request, on_notification)
         driver.submit(OpenClient())
         try:
             yield session

@@ -108,6 +108,10 @@ class RunningServer:
         for kind in (Refused, StreamAttached, StreamDetached, StreamGone):
             route(kind, self._observe)
 
+    def __repr__(self) -> str:
+        ports = ",".join(map(str, self.ports)) or "none"
+        return f"<RunningServer ports={ports} calls={len(self._works)}{' draining' if self.is_draining else ''}>"
+
     # ---------------------------------------------------------------------------------------------------------- calls
 
     def _start_call(self, effect: StartCall) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from enum import Enum, IntEnum, unique
+from enum import Enum, unique
 from typing import Final, Self, final
 
 import attrs
@@ -15,7 +15,7 @@ import attrs
 from mcpstreams_sansio.client.config import ClientConfig
 from mcpstreams_sansio.client.policy import back_off, luck
 from mcpstreams_sansio.ids import Entropy
-from mcpstreams_sansio.tables import Table, follow, never, to, total_table
+from mcpstreams_sansio.tables import Named, Table, follow, never, to, total_table
 
 
 @unique
@@ -29,7 +29,7 @@ class Demand(Enum):
 
 
 @unique
-class LinkState(IntEnum):
+class LinkState(Named):
     """How the link stands."""
 
     DOWN = 0
@@ -47,7 +47,7 @@ class LinkState(IntEnum):
 
 
 @unique
-class LinkSignal(IntEnum):
+class LinkSignal(Named):
     """What can happen to the link."""
 
     OPEN = 0

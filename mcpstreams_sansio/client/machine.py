@@ -167,6 +167,9 @@ class Client:
         """How the link to the server stands."""
         return self._link.state
 
+    def __repr__(self) -> str:
+        return f"<Client link={self.link_state} calls={self._streams.open_calls}>"
+
     def handle(self, event: ClientInput, now: float) -> list[ClientEffect]:
         """Apply one input.
 

@@ -75,10 +75,18 @@ class ClientStreams:
         """The limits and times it was made with."""
         return self._ledger.config
 
+    def __repr__(self) -> str:
+        return f"<ClientStreams calls={self.open_calls}>"
+
+    @property
+    def open_calls(self) -> int:
+        """How many calls wait for their outcome, or cancellations for their server."""
+        return self._ledger.open_calls
+
     @property
     def needs_link(self) -> bool:
         """Whether a call waits for its outcome, or a cancellation for its server."""
-        return self._ledger.open_calls > 0
+        return self.open_calls > 0
 
     @property
     def connection_ids(self) -> ConnectionIds:

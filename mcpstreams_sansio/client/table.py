@@ -6,14 +6,14 @@ reaches the table), then the cell is looked up, then the client acts. Only `Call
 
 from __future__ import annotations
 
-from enum import IntEnum, unique
+from enum import unique
 from typing import Final
 
-from mcpstreams_sansio.tables import Table, never, to, total_table
+from mcpstreams_sansio.tables import Named, Table, never, to, total_table
 
 
 @unique
-class CallState(IntEnum):
+class CallState(Named):
     """Where a call stands, seen from the client."""
 
     STRANDED = 0
@@ -44,7 +44,7 @@ class CallState(IntEnum):
 
 
 @unique
-class CallSignal(IntEnum):
+class CallSignal(Named):
     """What an input means for one call."""
 
     SEND = 0

@@ -158,6 +158,9 @@ class Server:
         """What it was made with."""
         return self._config
 
+    def __repr__(self) -> str:
+        return f"<Server peers={len(self._peers)} sessions={len(self._http.sessions)} streams={self._streams.alive}>"
+
     def handle(self, event: ServerInput, now: float) -> list[ServerEffect]:
         """Apply one input.
 

@@ -66,6 +66,14 @@ class ServerStreams:
         """The limits and times it was made with."""
         return self._registry.config
 
+    def __repr__(self) -> str:
+        return f"<ServerStreams connections={len(self._registry.connections)} streams={self.alive}>"
+
+    @property
+    def alive(self) -> int:
+        """How many streams are not gone."""
+        return self._registry.alive
+
     @property
     def highest_connection(self) -> int:
         """The highest connection id that was ever opened; -1 before the first (rule R13)."""

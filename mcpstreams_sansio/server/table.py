@@ -7,15 +7,15 @@ cell up, then acts. Only `Stream.step` assigns a stream's state.
 
 from __future__ import annotations
 
-from enum import IntEnum, unique
+from enum import unique
 from typing import Final
 
-from mcpstreams_sansio.tables import Table, never, to, total_table
+from mcpstreams_sansio.tables import Named, Table, never, to, total_table
 
 
 @unique
-class StreamState(IntEnum):
-    """IntEnum, since looking up a pair of them costs a quarter of what it costs with plain members."""
+class StreamState(Named):
+    """Where a stream stands, seen from the server."""
 
     LIVE = 0
     """The application produces, a connection delivers."""
@@ -30,7 +30,7 @@ class StreamState(IntEnum):
 
 
 @unique
-class StreamSignal(IntEnum):
+class StreamSignal(Named):
     """What an input means for one stream."""
 
     MESSAGE = 0

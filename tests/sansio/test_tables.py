@@ -6,7 +6,7 @@ import enum
 
 import pytest
 
-from mcpstreams_sansio.tables import Forbidden, Table, Transition, follow, never, to, total_table
+from mcpstreams_sansio.tables import Forbidden, Named, Table, Transition, follow, never, to, total_table
 
 
 class Door(enum.IntEnum):
@@ -44,6 +44,14 @@ def test_a_signal_leads_to_its_target() -> None:
 def test_a_forbidden_signal_names_its_cell_and_the_reason() -> None:
     with pytest.raises(AssertionError, match="HARD in SHUT: nobody is that strong"):
         follow(table(), Door.SHUT, Push.HARD)
+
+
+def test_what_has_a_name_is_shown_by_it() -> None:
+    class Gate(Named):
+        HALF_OPEN = 7
+
+    assert f"{Gate.HALF_OPEN} {Gate.HALF_OPEN:>10}|{Gate.HALF_OPEN!s}" == "half open  half open|half open"
+    assert int(Gate.HALF_OPEN) == 7
 
 
 def test_a_missing_cell_is_refused() -> None:

@@ -90,6 +90,30 @@ async def test_a_handler_knows_whether_its_call_survives_a_loss() -> None:
             assert (await peer.hears_answer(1))["result"]["resumable"] == resumable
 
 
+async def test_a_call_and_its_server_show_what_they_are() -> None:
+    shown: list[str] = []
+
+    async def handler(call: Call) -> JSONObject:
+        await trio.lowlevel.checkpoint()
+        shown.extend([repr(call), repr(server)])
+        return {}
+
+    async with open_server(handler) as server:
+        old, new = await connected(server, STOCK), await connected(server, DRAFT)
+        for peer in (old, new):
+            await peer.calls(1, name="t")
+            await peer.hears_answer(1)
+        await old.says(id=2, method="x\n" * 1_000)
+        await old.hears_answer(2)
+        server.ports = (80, 81)
+        await server.drain()
+        assert repr(server) == "<RunningServer ports=80,81 calls=0 draining>"
+    assert shown[:2] == ["<Call 'tools/call': not resumable>", "<RunningServer ports=none calls=1>"]
+    assert shown[2] == "<Call 'tools/call': resumable>"
+    assert shown[4].startswith("<Call 'x\\nx\\n")
+    assert len(shown[4]) < 150
+
+
 async def test_an_error_that_a_handler_means_is_the_answer() -> None:
     async def handler(call: Call) -> JSONObject:
         await trio.lowlevel.checkpoint()

@@ -50,7 +50,7 @@ class Session:
     def __init__(self) -> None:
         self.heard: list[object] = []
         self.forgotten: list[CallId] = []
-        self.call = ClientCall(lambda _: BEGIN, self.submit, self.forgotten.append)
+        self.call = ClientCall("tools/call", lambda _: BEGIN, self.submit, self.forgotten.append)
 
     def submit(self, event: object) -> None:
         self.heard.append(event)
@@ -270,6 +270,50 @@ async def test_when_the_session_ends_nobody_waits_on() -> None:
         with pytest.raises(trio.ClosedResourceError):
             await session.call.result()
     assert session.heard == [BEGIN]
+
+
+async def test_a_call_that_was_not_entered_is_not_waited_for() -> None:
+    call = Session().call
+    with trio.fail_after(1):
+        with pytest.raises(LocalProtocolError, match="before it is entered: `async with"):
+            await call.result()
+        with pytest.raises(LocalProtocolError, match="entered"):
+            await call.outcome()
+        with pytest.raises(LocalProtocolError, match="entered"):
+            await anext(call)
+        with pytest.raises(LocalProtocolError, match="entered"):
+            call.detach()
+
+
+async def test_a_call_that_could_not_be_sent_is_not_waited_for_either() -> None:
+    def refuse(_: object) -> None:
+        raise LocalProtocolError("no JSON")
+
+    forgotten: list[CallId] = []
+    call = ClientCall("tools/call", lambda _: BEGIN, refuse, forgotten.append)
+    with pytest.raises(LocalProtocolError, match="no JSON"):
+        await call.__aenter__()
+    assert forgotten == [ID]
+    with pytest.raises(LocalProtocolError, match="entered"), trio.fail_after(1):
+        await call.result()
+
+
+async def test_a_call_shows_what_it_is_and_how_it_stands() -> None:
+    session = Session()
+    call = session.call
+    assert repr(call) == "<ClientCall tools/call: not entered, 0 unread>"
+    async with call:
+        session.gives(2, 3, 4)
+        assert repr(call) == "<ClientCall tools/call: following, 3 unread>"
+        await anext(call)
+        session.finishes(5)
+        assert repr(call) == "<ClientCall tools/call: CallResult, 2 unread>"
+    async with calling() as session:
+        session.call.detach()
+        assert repr(session.call) == "<ClientCall tools/call: detached, 0 unread>"
+    async with calling() as session:
+        session.call.cut()
+        assert repr(session.call) == "<ClientCall tools/call: session closed, 0 unread>"
 
 
 async def test_an_outcome_outlives_its_session() -> None:

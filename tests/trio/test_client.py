@@ -39,7 +39,7 @@ from trio_bindings.driver import Driver
 from trio_bindings.errors import AskRejectedError, CallError
 from trio_bindings.http_client import HTTPExchanges, connect_http, new_http
 from trio_bindings.http_server import serve_http
-from trio_bindings.outcomes import CallFailedError, CallNotRunError, NoResultError
+from trio_bindings.outcomes import CallCancelledError, CallFailedError, CallNotRunError, NoResultError
 from trio_bindings.server import LOOPBACK, RunningServer, open_server
 
 Connect = Callable[..., AbstractAsyncContextManager[ClientSession]]
@@ -125,7 +125,7 @@ async def test_every_effect_of_the_machine_has_a_route() -> None:
 
     machine = Client(SWIFT, Framing.LINES, {})
     async with new_http() as http, Driver[ClientInput, ClientEffect](machine) as driver:
-        ClientSession(driver, refuse_every_request, None)
+        ClientSession(driver, machine, refuse_every_request, None)
         Dialer(dial, driver)
         HTTPExchanges(driver, http, http.base_url)
         assert driver.routed == members(ClientEffect)
@@ -252,6 +252,21 @@ async def test_calls_may_be_entered_in_another_order_than_they_were_prepared() -
 
 
 @pytest.mark.rule("R22", "R27")
+async def test_a_call_that_was_left_early_is_not_waited_for() -> None:
+    async with connected(over_memory, Waiting()) as session, session.call("tools/call", {"name": "t"}) as call:
+        pass
+    with pytest.raises(CallCancelledError), trio.fail_after(1):
+        await call.result()
+
+
+async def test_a_session_shows_how_it_stands() -> None:
+    async with connected(over_memory, do_nothing) as session:
+        await session.connected()
+        async with session.call("tools/call", {"name": "t"}):
+            assert repr(session) == "<ClientSession link=up calls=1>"
+    assert repr(session) == "<ClientSession link=closed calls=0>"
+
+
 @every_transport
 async def test_leaving_early_cancels_the_work_at_the_server(transport: Transport) -> None:
     handler = Waiting()

@@ -62,6 +62,14 @@ def test_a_client_connects_for_its_first_call() -> None:
     assert driven.client.config is CONFIG
 
 
+def test_a_client_shows_how_it_stands() -> None:
+    driven = Driven()
+    driven.call()
+    assert repr(driven.client) == "<Client link=opening calls=1>"
+    assert str(driven.client.link_state) == "opening"
+    assert repr(driven.client._streams) == "<ClientStreams calls=1>"
+
+
 def test_a_client_that_nobody_needs_does_not_come_back() -> None:
     driven = up()
     assert driven.cut(1) == ["disconnected"]

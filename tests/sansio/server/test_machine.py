@@ -337,6 +337,14 @@ def test_a_peer_that_never_shakes_hands_is_dropped_in_time_and_one_that_did_is_n
     assert guest.over is None
 
 
+def test_a_server_shows_what_it_holds() -> None:
+    one = Serving()
+    one.begin()
+    one.send(one.greet(MARKED), CALL)
+    assert repr(one.server) == "<Server peers=1 sessions=1 streams=1>"
+    assert repr(one.server._streams) == "<ServerStreams connections=1 streams=1>"
+
+
 def test_a_stranger_that_leaves_by_itself_is_not_waited_for() -> None:
     one = Serving()
     stranger = one.connect()
