@@ -27,6 +27,7 @@ from mcpstreams_sansio.client.effects import (
     NoticeDropped,
     NoticeReceived,
     Recovery,
+    ReplyDropped,
     ServerConnected,
     ServerDisconnected,
     UnclaimedMessage,
@@ -101,6 +102,8 @@ class Counters:
 
     duplicates: int = 0
     """Messages that came again and were dropped."""
+    dropped_replies: int = 0
+    """Replies that were not sent, since the server asked for more than it took."""
     attempts: dict[Recovery, int] = attrs.field(factory=lambda: dict.fromkeys(Recovery, 0))
     """Ways in which calls were brought back."""
 
@@ -147,6 +150,7 @@ class ClientSession:
         route(AskWithdrawn, self._withdraw_ask)
         route(AttemptMade, self._count_attempt)
         route(DuplicateDropped, self._count_duplicate)
+        route(ReplyDropped, self._count_dropped_reply)
         route(NoticeReceived, self._notify)
         route(ServerConnected, self._meet)
         route(ClientFailed, self._fail)
@@ -292,6 +296,9 @@ class ClientSession:
 
     def _count_duplicate(self, _: DuplicateDropped) -> None:
         self.counters.duplicates += 1
+
+    def _count_dropped_reply(self, _: ReplyDropped) -> None:
+        self.counters.dropped_replies += 1
 
     def _notify(self, effect: NoticeReceived) -> None:
         if self._on_notification is not None and not self._listeners.start(self._on_notification, effect):

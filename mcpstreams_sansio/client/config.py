@@ -95,6 +95,10 @@ class ClientConfig:
     """Answered calls that wait for their messages to be taken; beyond it the oldest is forgotten."""
     max_asks: int = attrs.field(default=64, validator=at_least_one)
     """Questions of one call that are remembered; also of all that belong to no call."""
+    max_answering: int = attrs.field(default=16, validator=at_least_one)
+    """Exchanges of HTTP that carry answers, those to pings among them, at a time; the next answer waits (rule R24)."""
+    max_replies: int = attrs.field(default=256, validator=at_least_one)
+    """Answers that belong to no call and wait for such an exchange; beyond it new ones are dropped."""
 
     # connections
     handshake_timeout: float = attrs.field(default=30.0, validator=positive)
@@ -115,7 +119,12 @@ class ClientConfig:
     max_outbox_bytes: int = attrs.field(default=64 * 2**20, validator=at_least_one)
     """Messages that wait to be written on one connection; beyond it the connection is given up as stalled."""
     max_notices: int = attrs.field(default=256, validator=at_least_one)
-    """Notifications of the application that wait for a connection."""
+    """Notifications of the application that wait for a connection, or for an exchange; beyond it the oldest is
+    dropped."""
+    max_notifying: int = attrs.field(default=16, validator=at_least_one)
+    """Exchanges of HTTP that carry notifications of the application at a time; the next one waits."""
+    max_ending: int = attrs.field(default=16, validator=at_least_one)
+    """Exchanges of HTTP that have done their work and are not over; beyond it the oldest is broken off."""
 
     @property
     def tries_to_ceiling(self) -> int:

@@ -246,6 +246,15 @@ class DuplicateDropped:
 
 @final
 @attrs.frozen
+class ReplyDropped:
+    """For observers: the server asked for more replies than it takes, and this one was not sent (`max_replies`)."""
+
+    request_id: RequestId | None
+    """What was asked: a ping, or a question that belongs to no call or that there was no room for."""
+
+
+@final
+@attrs.frozen
 class UnclaimedMessage:
     """A message that belongs to no call: a notification of the server itself, or an answer nobody waits for (Q3b)."""
 
@@ -267,6 +276,7 @@ ClientStreamsEffect: TypeAlias = (
     | CallDetached
     | AttemptMade
     | DuplicateDropped
+    | ReplyDropped
     | UnclaimedMessage
 )
 

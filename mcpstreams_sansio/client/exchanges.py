@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from mcpstreams_sansio.client import acknowledging, cancelling, endings, questions, recovery
+from mcpstreams_sansio.client import acknowledging, answering, cancelling, endings, questions, recovery
 from mcpstreams_sansio.client.calls import Call, Way
 from mcpstreams_sansio.client.effects import Doubt
 from mcpstreams_sansio.client.inputs import (
@@ -45,7 +45,7 @@ def link_up(ledger: Ledger, event: LinkUp) -> None:
             cancelling.announce(ledger, call)
     if event.shared is None:
         for call in ledger.undecided():
-            questions.send_waiting(ledger, call)
+            answering.send_waiting(ledger, call)
     acknowledging.flush(ledger)
 
 
@@ -58,6 +58,8 @@ def link_down(ledger: Ledger, _: LinkDown) -> None:
 def take_link_down(ledger: Ledger) -> None:
     """A shared connection takes every path with it; a session takes what event ids mean (rule R16, case C5)."""
     shared, ledger.link = ledger.shared, None
+    ledger.held.clear()
+    ledger.replies.clear()
     for ask_id in list(ledger.loose_asks):
         questions.withdraw_loose(ledger, ask_id)
     if shared is None:
@@ -89,6 +91,7 @@ def give_up(ledger: Ledger, event: LinkGivenUp) -> None:
     acknowledging.flush(ledger)
     link_down(ledger, LinkDown())
     ledger.exchanges.clear()
+    ledger.answering.clear()
     ledger.acks.accept()
 
 
@@ -146,14 +149,15 @@ def _end(ledger: Ledger, path: ConnectionId, *, arrived: bool) -> Call | None:
     """
     call = ledger.call_of(path)
     exchange = ledger.exchanges.pop(path, None)
+    ledger.answering.discard(path)
     if call is not None:
         call.path = None
     elif exchange is not None and exchange.role is Role.ACKS:
         (acknowledging.accepted if arrived else acknowledging.lost)(ledger)
     elif exchange is not None and arrived:
-        questions.accepted(ledger, path, exchange)
+        answering.accepted(ledger, path, exchange)
     elif exchange is not None:
-        questions.lost(ledger, path, exchange)
+        answering.lost(ledger, path, exchange)
     return call
 
 

@@ -2,11 +2,12 @@
 
 The ledger finds, counts and remembers. What happens to a call is decided in `recovery.py` (how it gets to its server,
 first and again), `endings.py` (how it ends), `delivery.py` (what comes on its path), `replies.py` (what the server
-answers), `questions.py` (what the server asks) and `cancelling.py`.
+answers), `questions.py` (what the server asks), `answering.py` (how it is answered) and `cancelling.py`.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from enum import IntEnum, unique
 from typing import Self, TypeAlias, final
 
@@ -21,7 +22,7 @@ from mcpstreams_sansio.client.inputs import LinkUp, ServerTraits
 from mcpstreams_sansio.client.table import SETTLED_FOR_CALLER
 from mcpstreams_sansio.deadlines import Deadlines
 from mcpstreams_sansio.ids import CallId, ConnectionId, RequestId, StreamId
-from mcpstreams_sansio.wire.jsonrpc import Message
+from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, Message, Response, digest_of
 
 
 @unique
@@ -96,6 +97,12 @@ class Ledger:
     """The call of each question that is remembered."""
     loose_asks: dict[RequestId, None] = attrs.field(factory=dict)
     """Open questions that belong to no call."""
+    answering: set[ConnectionId] = attrs.field(factory=set)
+    """The exchanges that carry answers."""
+    held: dict[tuple[CallId, RequestId], None] = attrs.field(factory=dict)
+    """Questions of calls whose answer waits until one of these exchanges is over."""
+    replies: deque[Response | ErrorResponse] = attrs.field(factory=deque, repr=False)
+    """Answers that belong to no call and wait for the same."""
     deadlines: Deadlines[Timer] = attrs.field(factory=Deadlines)
     now: float = float("-inf")
     effects: list[ClientStreamsEffect] = attrs.field(factory=list)
@@ -109,6 +116,11 @@ class Ledger:
     def open_calls(self) -> int:
         """How many calls have no outcome, or a cancellation that the server does not know of."""
         return len(self.calls) - len(self.settling)
+
+    @property
+    def can_answer(self) -> bool:
+        """Whether an answer can go out now, for all that there is a link."""
+        return self.shared is not None or len(self.answering) < self.config.max_answering
 
     def call_of(self, path: ConnectionId) -> Call | None:
         """Return the call whose path an exchange is; it has no other, since it leaves one before it opens the next."""
@@ -145,6 +157,7 @@ class Ledger:
             del self.streams[call.stream.stream_id]
         for ask_id in call.asks.known():
             del self.asks[ask_id]
+            self.held.pop((call.call_id, ask_id), None)
         self.deadlines.clear((TimerKind.CALL, call.call_id))
         self.deadlines.clear((TimerKind.ANSWERS, call.call_id))
 
@@ -159,6 +172,8 @@ class Ledger:
             return shared
         connection_id = self.connection_ids.next()
         self.exchanges[connection_id] = Exchange(role, self.session, call_id, ask_id)
+        if role is Role.ANSWER:
+            self.answering.add(connection_id)
         return connection_id
 
     def send(self, path: ConnectionId, message: Message, last_event_id: str | None = None) -> None:
@@ -237,6 +252,9 @@ class Ledger:
             exchanges=self.exchanges.copy(),
             asks=self.asks.copy(),
             loose_asks=self.loose_asks.copy(),
+            answering=self.answering.copy(),
+            held=self.held.copy(),
+            replies=self.replies.copy(),
             deadlines=self.deadlines.fork(),
             effects=[],
         )
@@ -251,12 +269,13 @@ class Ledger:
             tuple(call.session == self.session for call in self.calls.values()),
             tuple(self.may_repeat(call) for call in self.calls.values()),
             tuple(self.settling),
-            self.highest_call,
             tuple(
                 (path, exchange.role, exchange.session == self.session, exchange.call_id, exchange.ask_id)
                 for path, exchange in self.exchanges.items()
             ),
             tuple(self.loose_asks),
+            tuple(self.held),
+            tuple(digest_of(answer) for answer in self.replies),
             self.acks.snapshot(),
             self.deadlines.snapshot(now),
         )

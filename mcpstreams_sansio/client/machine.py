@@ -33,6 +33,7 @@ from mcpstreams_sansio.client.effects import (
     OpenConnection,
     PauseReading,
     ReadAgain,
+    ReplyDropped,
     ResumeReading,
     SendOnPath,
     ServerConnected,
@@ -101,6 +102,7 @@ ClientEffect: TypeAlias = (
     | CallDetached
     | AttemptMade
     | DuplicateDropped
+    | ReplyDropped
     | NoticeReceived
     | NoticeDropped
     | ServerConnected
@@ -300,6 +302,8 @@ class Client:
         if self._link.state is LinkState.DOWN and self._needs_link() and self._now >= self._link.retry_at:
             self._link.step(LinkSignal.OPEN)
             self._take(self._front.open(self._now), effects)
+        while self._notices and self._link.state is LinkState.UP and self._front.can_notify:
+            self._take(self._front.notify(self._notices.popleft(), self._now), effects)
         self._front.expect(self._now, something=self._streams.needs_link)
         self._take(self._front.flush(self._now), effects)
 
@@ -309,8 +313,6 @@ class Client:
     def _link_up(self, event: LinkUp, effects: list[ClientEffect]) -> None:
         self._link.step(LinkSignal.UP)
         self._tell(event, effects)
-        while self._notices:
-            self._take(self._front.notify(self._notices.popleft(), self._now), effects)
 
     def _fail(self, failure: Failure, effects: list[ClientEffect]) -> None:
         """Give every call its outcome, and let the driver know why (case I6)."""
@@ -328,10 +330,7 @@ class Client:
         self._take(self._front.close(self._now), effects)
 
     def _notify(self, notification: Notification, effects: list[ClientEffect]) -> None:
-        """Send a notification, or let it wait for a link; beyond the limit the oldest is dropped (rule R25)."""
-        if self._link.state is LinkState.UP:
-            self._take(self._front.notify(notification, self._now), effects)
-            return
+        """Let a notification wait for its turn; beyond the limit the oldest is dropped (rule R25)."""
         self._notices.append(notification)
         if self._link.state is LinkState.FAILED:
             self._drop_notices(effects)

@@ -1,18 +1,15 @@
-"""What the server asks inside a call, and the answers, which are sent until they have certainly arrived (rule R24)."""
+"""What the server asks, inside a call or outside of any, and what the application answers (rules Q4d, Q4e, R24)."""
 
 from __future__ import annotations
 
-import attrs
-
-from mcpstreams_sansio.client import acknowledging, policy
-from mcpstreams_sansio.client.asks import Accepted, Answer, Open, Outstanding, Withdrawn
+from mcpstreams_sansio.client import acknowledging, answering
+from mcpstreams_sansio.client.asks import Accepted, Open, Outstanding, Withdrawn
 from mcpstreams_sansio.client.calls import Call
 from mcpstreams_sansio.client.effects import AskReceived, AskWithdrawn, DuplicateDropped
 from mcpstreams_sansio.client.inputs import AnswerAsk
-from mcpstreams_sansio.client.ledger import Exchange, Ledger, Role, TimerKind
-from mcpstreams_sansio.client.table import DELIVERING
+from mcpstreams_sansio.client.ledger import Ledger
 from mcpstreams_sansio.errors import INTERNAL_ERROR
-from mcpstreams_sansio.ids import ConnectionId, RequestId
+from mcpstreams_sansio.ids import RequestId
 from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, Request, Response
 from mcpstreams_sansio.wire.tags import untagged
 
@@ -44,9 +41,9 @@ def repeat(ledger: Ledger, call: Call, request: Request, position: int) -> None:
         case None:
             _refuse(ledger, request.id)
         case Outstanding(answer=again, path=path) if path is None or path != ledger.shared:
-            _send_answer(ledger, call, request.id, Outstanding(again))
+            answering.send(ledger, call, request.id, Outstanding(again))
         case Accepted(answer=again):
-            _send_answer(ledger, call, request.id, Outstanding(again))
+            answering.send(ledger, call, request.id, Outstanding(again))
         case _:
             pass
     ledger.effects.append(DuplicateDropped(call.call_id, position))
@@ -75,8 +72,7 @@ def receive_loose(ledger: Ledger, request: Request) -> None:
 
 def pong(ledger: Ledger, request: Request) -> None:
     """Answer a `ping`: it is nobody else's business (case K4)."""
-    if ledger.link is not None:
-        ledger.send(ledger.open_path(Role.ANSWER), Response(request.id, {}))
+    answering.reply(ledger, Response(request.id, {}))
 
 
 def withdraw_loose(ledger: Ledger, ask_id: RequestId) -> None:
@@ -90,45 +86,11 @@ def answer(ledger: Ledger, event: AnswerAsk) -> None:
     if event.call_id is None:
         if event.ask_id in ledger.loose_asks:
             del ledger.loose_asks[event.ask_id]
-            ledger.send(ledger.open_path(Role.ANSWER), event.answer)
+            answering.reply(ledger, event.answer)
         return
     call = ledger.calls.get(event.call_id)
     if call is not None and isinstance(call.asks.get(event.ask_id), Open):
-        _send_answer(ledger, call, event.ask_id, Outstanding(event.answer))
-
-
-def send_waiting(ledger: Ledger, call: Call) -> None:
-    """Send every answer of a call that waits for a path, asked again or not (rule R24)."""
-    for ask_id, ask in call.asks.waiting():
-        _send_answer(ledger, call, ask_id, ask)
-
-
-def accepted(ledger: Ledger, path: ConnectionId, exchange: Exchange) -> None:
-    """The server took an answer, or will never want it."""
-    call, ask_id, ask = _carried(ledger, path, exchange)
-    if call is not None and ask_id is not None and ask is not None:
-        call.asks.set(ask_id, Accepted(ask.answer))
-
-
-def lost(ledger: Ledger, path: ConnectionId, exchange: Exchange) -> None:
-    """The exchange with an answer broke: it goes again after a pause, since the server may wait for it in vain."""
-    call, ask_id, ask = _carried(ledger, path, exchange)
-    if call is None or ask_id is None or ask is None:
-        return
-    call.asks.lose_path(path)
-    if ask.failures < ledger.config.max_attempts:
-        ledger.wake(call, policy.back_off(ledger.config, ask.failures), TimerKind.ANSWERS)
-    else:
-        call.asks.set(ask_id, Accepted(ask.answer))
-
-
-def _carried(
-    ledger: Ledger, path: ConnectionId, exchange: Exchange
-) -> tuple[Call | None, RequestId | None, Outstanding | None]:
-    """Return what an exchange with an answer is about, as far as that answer is not under way elsewhere by now."""
-    call = None if exchange.call_id is None else ledger.calls.get(exchange.call_id)
-    ask = None if call is None or exchange.ask_id is None else call.asks.get(exchange.ask_id)
-    return call, exchange.ask_id, ask if isinstance(ask, Outstanding) and ask.path == path else None
+        answering.send(ledger, call, event.ask_id, Outstanding(event.answer))
 
 
 def _hand_over(ledger: Ledger, call: Call, request: Request, position: int) -> None:
@@ -137,19 +99,6 @@ def _hand_over(ledger: Ledger, call: Call, request: Request, position: int) -> N
     plain = untagged(request)
     assert isinstance(plain, Request), "taking a tag off changes no kind"
     ledger.effects.append(AskReceived(call.call_id, request.id, position, request.method, plain.params))
-
-
-def _send_answer(ledger: Ledger, call: Call, ask_id: RequestId, ask: Outstanding) -> None:
-    """Send an answer where it counts, or keep it until that is possible.
-
-    On a shared connection that is the one which delivers the call; with HTTP any exchange of the session.
-    """
-    on_shared = call.state in DELIVERING and call.path is not None and call.path == ledger.shared
-    if ledger.link is not None and (ledger.shared is None or on_shared):
-        path = ledger.open_path(Role.ANSWER, call.call_id, ask_id)
-        ledger.send(path, ask.answer)
-        ask = attrs.evolve(ask, path=path)
-    call.asks.set(ask_id, ask)
 
 
 def _make_room(ledger: Ledger, call: Call) -> bool:
@@ -165,13 +114,9 @@ def _make_room(ledger: Ledger, call: Call) -> bool:
 def _forget(ledger: Ledger, call: Call, ask_id: RequestId) -> None:
     call.asks.remove(ask_id)
     del ledger.asks[ask_id]
+    ledger.held.pop((call.call_id, ask_id), None)
 
 
 def _refuse(ledger: Ledger, ask_id: RequestId) -> None:
     """Answer, once and without remembering it, that there is no room for a question."""
-    if ledger.link is not None:
-        ledger.send(ledger.open_path(Role.ANSWER), _no_room(ask_id))
-
-
-def _no_room(ask_id: RequestId) -> Answer:
-    return ErrorResponse(ask_id, INTERNAL_ERROR, "too many questions are open")
+    answering.reply(ledger, ErrorResponse(ask_id, INTERNAL_ERROR, "too many questions are open"))

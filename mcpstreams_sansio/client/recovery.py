@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from typing import Final, assert_never
 
-from mcpstreams_sansio.client import endings, questions
+from mcpstreams_sansio.client import answering, endings
 from mcpstreams_sansio.client.calls import Call, Way
 from mcpstreams_sansio.client.effects import AttemptMade, Doubt, ReadAgain, Recovery
 from mcpstreams_sansio.client.ledger import Ledger, Role
@@ -66,7 +66,7 @@ def attempt(ledger: Ledger, call: Call, way: Way) -> None:
     call.step(CallSignal.SEND if way is Way.SEND else again)
     if call.path == ledger.shared:
         call.efforts.path_since = ledger.now
-        questions.send_waiting(ledger, call)
+        answering.send_waiting(ledger, call)
     elif way is not Way.SEND or call.keyed:
         # A server with the marker shows at once that it has a keyed call; another one may take its time (case H1).
         ledger.wake(call, ledger.config.reply_timeout)

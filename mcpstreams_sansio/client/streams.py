@@ -15,6 +15,7 @@ from typing import Final, Never, assert_never, final
 
 from mcpstreams_sansio.client import (
     acknowledging,
+    answering,
     application,
     cancelling,
     delivery,
@@ -157,7 +158,7 @@ def _wake(ledger: Ledger, timer: Timer) -> None:
         case TimerKind.ANSWERS:
             call = ledger.calls[call_id]
             if call.state not in SETTLED_FOR_CALLER:
-                questions.send_waiting(ledger, call)
+                answering.send_waiting(ledger, call)
         case TimerKind.CALL:
             _wake_call(ledger, ledger.calls[call_id])
         case _:

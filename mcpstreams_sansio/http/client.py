@@ -141,6 +141,11 @@ class HTTPClient:
         """Return nothing: nothing waits, each message has an exchange of its own."""
         return []
 
+    @property
+    def can_notify(self) -> bool:
+        """Whether a notification of the application can go out, for all that the link is up."""
+        return self._exchanges.notifying < self._config.max_notifying
+
     def notify(self, notification: Notification, now: float) -> Sequence[HTTPOutput]:
         """Send a notification of the application; the link is up."""
         session = self._session()
@@ -209,8 +214,8 @@ class HTTPClient:
                 return [accepted, *self._expect_answer(exchange, head, now)]
             case Errand.MESSAGE | Errand.NOTICE:
                 self._prove(exchange)
-                self._settle(exchange, now)
-                return [accepted] if errand is Errand.MESSAGE else []
+                dropped = self._settle(exchange, now)
+                return [*dropped, accepted] if errand is Errand.MESSAGE else dropped
             case Errand.DELETE:
                 return self._part()
             case Errand.SETTLED:
@@ -309,19 +314,19 @@ class HTTPClient:
         revision = find_revision(server.protocol_version)
         if revision is None:
             return self._hopeless(Failure.UNSUPPORTED_VERSION)
-        self._settle(exchange, now)
+        dropped = self._settle(exchange, now)
         session = Session(exchange.session_id, revision, server.marker is not None)
         confirmation = self._endpoint.post(encode_message(Notification(INITIALIZED)), session)
         confirming, sent = self._exchanges.begin(Errand.INITIALIZED, confirmation, session)
         self._phase = Confirming(phase.until, confirming.connection_id, session, server)
-        return [sent]
+        return [*dropped, sent]
 
     def _finish_handshake(self, exchange: Exchange, now: float) -> Sequence[HTTPOutput]:
         phase = self._phase
         assert isinstance(phase, Confirming), "the exchange of the confirmation ends with its phase"
-        self._settle(exchange, now)
+        dropped = self._settle(exchange, now)
         self._phase = Up(phase.session)
-        return [ServerConnected(phase.server), LinkUp(None, traits_of(phase.server))]
+        return [*dropped, ServerConnected(phase.server), LinkUp(None, traits_of(phase.server))]
 
     # --------------------------------------------------------------------------------------------------------- refusals
 
@@ -442,8 +447,8 @@ class HTTPClient:
     def _give_time(self, exchange: Exchange, now: float) -> None:
         self._exchanges.give_until(exchange, now + self._config.reply_timeout)
 
-    def _settle(self, exchange: Exchange, now: float) -> None:
-        self._exchanges.settle(exchange, now + self._config.reply_timeout)
+    def _settle(self, exchange: Exchange, now: float) -> Sequence[HTTPOutput]:
+        return self._exchanges.settle(exchange, now + self._config.reply_timeout, self._config.max_ending)
 
     def _prove(self, exchange: Exchange) -> None:
         """Note that the server serves the session, if it is the present one in which it has accepted something."""

@@ -95,11 +95,19 @@ class Exchanges:
     connection_ids: ConnectionIds
     _open: dict[ConnectionId, Exchange] = attrs.field(factory=dict)
     _deadlines: Deadlines[ConnectionId] = attrs.field(factory=Deadlines)
+    _notices: set[ConnectionId] = attrs.field(factory=set)
+    _settled: dict[ConnectionId, None] = attrs.field(factory=dict)
+    """Those of them that have done their work, in that order."""
 
     @property
     def all_settled(self) -> bool:
         """Whether nothing is still to be heard of any of them."""
-        return all(exchange.errand is Errand.SETTLED for exchange in self._open.values())
+        return len(self._settled) == len(self._open)
+
+    @property
+    def notifying(self) -> int:
+        """How many carry a notification of the application that was not accepted yet."""
+        return len(self._notices)
 
     def get(self, connection_id: ConnectionId) -> Exchange | None:
         """Return an exchange, unless it is over."""
@@ -112,6 +120,8 @@ class Exchanges:
         chosen = self.connection_ids.next() if connection_id is None else connection_id
         exchange = Exchange(chosen, errand, None if session is None else session.session_id)
         self._open[chosen] = exchange
+        if errand is Errand.NOTICE:
+            self._notices.add(chosen)
         return exchange, SendRequest(chosen, request)
 
     def give_until(self, exchange: Exchange, deadline: float) -> None:
@@ -122,14 +132,25 @@ class Exchanges:
         """Give an exchange as much time as it takes."""
         self._deadlines.clear(connection_id)
 
-    def settle(self, exchange: Exchange, deadline: float) -> None:
-        """Let an answered exchange come to its end, so that its connection can serve again; only not for ever."""
+    def settle(self, exchange: Exchange, deadline: float, most: int) -> list[DropConnection]:
+        """Let an answered exchange come to its end, so that its connection can serve again; but not for ever.
+
+        Args:
+            exchange: The one that has done its work.
+            deadline: When it is given up.
+            most: How many of these there may be; beyond it the oldest is broken off.
+        """
         exchange.errand, exchange.body = Errand.SETTLED, IgnoredBody()
         self.give_until(exchange, deadline)
+        self._notices.discard(exchange.connection_id)
+        self._settled[exchange.connection_id] = None
+        return [] if len(self._settled) <= most else self.drop(next(iter(self._settled)), DropReason.FINISHED)
 
     def forget(self, exchange: Exchange) -> None:
         """An exchange is over."""
         self._open.pop(exchange.connection_id, None)
+        self._notices.discard(exchange.connection_id)
+        self._settled.pop(exchange.connection_id, None)
         self._deadlines.clear(exchange.connection_id)
 
     def drop(self, connection_id: ConnectionId, reason: DropReason) -> list[DropConnection]:
@@ -156,7 +177,7 @@ class Exchanges:
     def fork(self, connection_ids: ConnectionIds) -> Self:
         """Return an independent copy that takes its ids from elsewhere."""
         copies = {key: attrs.evolve(each, body=each.body.fork()) for key, each in self._open.items()}
-        return type(self)(connection_ids, copies, self._deadlines.fork())
+        return type(self)(connection_ids, copies, self._deadlines.fork(), self._notices.copy(), self._settled.copy())
 
     def snapshot(self, now: float) -> tuple[object, ...]:
         """Return a hashable value, equal for exchanges that will be treated alike; times are relative to `now`."""
@@ -164,7 +185,7 @@ class Exchanges:
             (each.connection_id, each.errand, each.session_id, each.request_id, each.body.snapshot(), each.refused)
             for each in self._open.values()
         )
-        return (exchanges, self._deadlines.snapshot(now))
+        return (exchanges, tuple(self._settled), self._deadlines.snapshot(now))
 
 
 @final

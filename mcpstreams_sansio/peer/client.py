@@ -176,6 +176,11 @@ class ClientPeer:
         self._put(effect.message)
         return []
 
+    @property
+    def can_notify(self) -> bool:
+        """Whether a notification of the application can go out, for all that the link is up: the outbox takes it."""
+        return True
+
     def notify(self, notification: Notification, _: float) -> Sequence[PeerOutput]:
         """Send a notification of the application; the link is up."""
         self._put(notification)

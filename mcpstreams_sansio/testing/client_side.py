@@ -25,6 +25,7 @@ from mcpstreams_sansio.client.effects import (
     OutcomeUnknown,
     PauseReading,
     ReadAgain,
+    ReplyDropped,
     ResumeReading,
     SendOnPath,
     UnclaimedMessage,
@@ -187,5 +188,5 @@ def _read_on(effect: ResumeReading, state: State) -> None:
 
 
 @carry_out.register
-def _observed(effect: AttemptMade | DuplicateDropped | UnclaimedMessage, state: State) -> None:
+def _observed(effect: AttemptMade | DuplicateDropped | ReplyDropped | UnclaimedMessage, state: State) -> None:
     """These are for observers: `goals` tells of them."""

@@ -38,6 +38,7 @@ from mcpstreams_sansio.client.effects import (
     OutcomeUnknown,
     PauseReading,
     ReadAgain,
+    ReplyDropped,
     ResumeReading,
     SendOnPath,
     UnclaimedMessage,
@@ -246,6 +247,11 @@ def _(effect: AttemptMade) -> str:
 @told.register
 def _(effect: DuplicateDropped) -> str:
     return f"{effect.call_id}: drops @{effect.position}"
+
+
+@told.register
+def _(effect: ReplyDropped) -> str:
+    return f"drops the reply to {effect.request_id}"
 
 
 @told.register

@@ -27,6 +27,11 @@ def check_invariants(streams: ClientStreams, now: float) -> None:
     assert set(ledger.requests.values()) == set(ledger.calls)
     assert {ledger.calls[call_id].errand for call_id in ledger.errands.values()} == set(ledger.errands)
     assert set(ledger.settling) == {c for c, call in ledger.calls.items() if call.state is CallState.SETTLING}
+    assert ledger.answering == {path for path, exchange in ledger.exchanges.items() if exchange.role is Role.ANSWER}
+    assert len(ledger.answering) <= ledger.config.max_answering
+    assert len(ledger.replies) <= ledger.config.max_replies
+    assert all(ledger.asks[ask_id] == call_id for call_id, ask_id in ledger.held)
+    assert ledger.link is not None or not (ledger.held or ledger.replies)
     assert ledger.link is not None or not ledger.loose_asks, "what can not be answered is not asked"
     for path, exchange in ledger.exchanges.items():
         assert ledger.connection_ids.were_given(path)

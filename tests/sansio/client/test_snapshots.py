@@ -55,8 +55,11 @@ UNSEEN: Final[dict[str, str]] = {
     "EventsBody.connection_id": "is its exchange's",
     "JSONBody.connection_id": "is its exchange's",
     "JSONBody.max_size": GIVEN_ONCE,
+    "Exchanges.notices": "those of the exchanges whose errand says so, which is in it",
+    "Ledger.answering": "those of the exchanges whose role says so, which is in it",
     "Ledger.asks": DERIVED,
     "Ledger.errands": DERIVED,
+    "Ledger.highest_call": FRESH,
     "Ledger.now": RELATIVE,
     "Ledger.requests": DERIVED,
     "Ledger.streams": DERIVED,
@@ -275,7 +278,7 @@ def another_whole(value: object) -> object:
             return Entropy(b"another" * 5)
         case dict():
             return dict(list(value.items())[:-1]) if value else None
-        case list() | tuple() | deque():
+        case list() | tuple() | deque() | set():
             return type(value)(list(value)[:-1]) if value else None
         case _:
             return None
