@@ -17,6 +17,7 @@ from collections.abc import Callable, Generator
 from typing import TypeAlias
 
 from mcpstreams_sansio import (
+    Address,
     BytesReceived,
     ConnectionId,
     ConnectionLost,
@@ -161,7 +162,7 @@ class Loop:
     def accept(self) -> None:
         """Serve one more client, one message a line."""
         try:
-            connection, _ = self.listener.accept()
+            connection, (host, _) = self.listener.accept()
         except OSError:  # it has left already
             return
         if len(self.peers) >= MAX_PEERS:
@@ -170,7 +171,7 @@ class Loop:
         peer = Peer(next(self.connection_ids), connection)
         self.peers[peer.connection_id] = peer
         self.watch(peer)
-        self.tell(PeerConnected(peer.connection_id, Framing.LINES))
+        self.tell(PeerConnected(peer.connection_id, Framing.LINES, address=Address(host)))
 
     def read(self, peer: Peer) -> None:
         """Tell the machine what a client sent, or that it sends nothing more."""
