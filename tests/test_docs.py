@@ -20,7 +20,7 @@ import pytest
 import mcpstreams_sansio
 from docs._ext import pictures, rest, tables
 from docs._ext.found import AnyTable, Number, find, find_config, find_enumeration, find_table, member_texts, texts
-from docs._ext.rules import cases, rules, surroundings
+from docs._ext.rules import cases, named, rules, surroundings
 from mcpstreams_sansio import ClientEffect, ClientInput, ServerEffect, ServerInput
 from mcpstreams_sansio.http.checks import CHECKS
 from mcpstreams_sansio.tables import Forbidden, Transition
@@ -329,6 +329,10 @@ def test_the_tests_of_a_case_are_those_with_its_name() -> None:
     tests_of = {row[0]: row[2] for row in rows(cases())}
     assert "``cases/test_g_reconnects.py``" in tests_of["G6"]
     assert "test_delivery_rules.py" not in tests_of["R1"]
+
+
+def test_whatever_a_test_is_named_after_can_be_looked_up() -> None:
+    assert sorted(named().keys() - CASES.keys() - SURROUNDINGS.keys()) == []
 
 
 def test_a_package_that_is_none_is_refused() -> None:
