@@ -239,10 +239,11 @@ class Stream:
         return max(self.last_takeover + interval - now, 0.0)
 
     def snapshot(self, takeover_interval: float, now: float) -> tuple[object, ...]:
-        """Return a hashable value, equal for streams that will behave alike. What never changes, the id stands for."""
+        """Return a hashable value, equal for streams that will behave alike. The scope stands for whose it is."""
         attachment = self.attachment
         return (
             self.stream_id,
+            self.request_id,
             self.policy,
             self.tags,
             self.state,

@@ -114,7 +114,7 @@ def test_r21_nobody_meets_the_key_of_another_principal() -> None:
     assert [messages(line) for line in (ann, bob, nobody)] == [["create"]] * 3
 
 
-@pytest.mark.rule("R21")
+@pytest.mark.rule("R21", "Q9b")
 @pytest.mark.parametrize("first", ["the call", "the cancellation"])
 def test_r21_a_call_can_be_cancelled_by_its_key_even_before_it_comes(first: str) -> None:
     talk = Conversation()
@@ -276,7 +276,7 @@ def test_r24_within_a_session_it_counts_on_every_exchange() -> None:
     assert talk.application() == ["answered q1"]
 
 
-@pytest.mark.rule("R25")
+@pytest.mark.rule("R25", "Q11c")
 @pytest.mark.parametrize("owner", ["ann", None])
 @pytest.mark.parametrize("who", ["ann", "bob", None])
 def test_r25_a_token_opens_a_stream_for_its_principal_and_no_principal_is_none(

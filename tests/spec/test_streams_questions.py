@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcpstreams_sansio.connections import Framing
+from mcpstreams_sansio.connections import Framing, Write
 from mcpstreams_sansio.server.config import StreamsConfig
 from mcpstreams_sansio.server.effects import BodyKind
 from mcpstreams_sansio.server.table import StreamState
@@ -124,6 +124,19 @@ def test_response_and_end_are_written_back_to_back() -> None:
     assert len(written) == 1
     assert exchange.heard() == ["2 result 7", "3 end"]
     assert exchange.way is Way.ENDED
+
+
+@pytest.mark.rule("Q3d", "P17")
+@pytest.mark.parametrize("framing", [Framing.LINES, Framing.HTTP])
+def test_they_go_together_for_who_was_away_when_they_came(framing: Framing) -> None:
+    talk = Conversation()
+    interrupted(talk)
+    talk.respond()
+    other = talk.connect(principal="ann") if framing is Framing.LINES else talk.exchange(principal="ann")
+    other.resume()
+    assert messages(other)[-3:] == ["result 7", "end", "result 9"]
+    written = [len(effect.chunks) for effect in talk.effects if isinstance(effect, Write)]
+    assert written[-1] >= 3, "in one write"
 
 
 @pytest.mark.rule("Q3e")

@@ -110,6 +110,19 @@ def test_a_completed_stream_is_kept_from_its_completion_and_from_its_last_detach
     assert other.poll() == "error expired"
 
 
+@pytest.mark.rule("Q7b", "Q7e")
+def test_a_poll_prolongs_a_completed_stream_too() -> None:
+    talk = Conversation(StreamsConfig(max_interval=100))
+    interrupted(talk)
+    talk.respond()
+    other = talk.connect(principal="ann")
+    for _ in range(3):
+        talk.wait(99)
+        assert other.poll() == "completed pending"
+    talk.wait(100)
+    assert other.poll() == "error expired"
+
+
 # -------------------------------------------------------------------------------------------------------- Q8: polling
 
 
@@ -134,6 +147,31 @@ def test_a_result_may_be_an_error_too(*, is_error: bool, expected: str) -> None:
     interrupted(talk)
     talk.respond(result={"content": [], "isError": is_error})
     assert talk.connect(principal="ann").poll() == expected
+
+
+@pytest.mark.rule("Q8c", "Q8b")
+def test_an_error_is_pending_until_the_connection_was_given_it() -> None:
+    talk = Conversation(StreamsConfig(max_write_bytes=1))
+    line, other = talk.connect(), talk.connect()
+    line.reads = False
+    line.call()
+    talk.fail()
+    assert other.poll() == "completed pending error"
+    line.take()
+    assert line.heard() == ["create", "error 7 42"]
+    assert other.poll() == "completed"
+
+
+@pytest.mark.rule("Q8c", "Q8d")
+def test_while_it_is_detached_an_error_is_pending_until_it_is_confirmed() -> None:
+    talk = Conversation()
+    line, other = talk.connect(), talk.connect()
+    line.call(peer=MARKER)
+    talk.fail()
+    assert line.heard() == ["create", "error 7 42", "end"]
+    assert other.poll() == "completed pending error"
+    line.ack(2)
+    assert other.poll() == "completed"
 
 
 @pytest.mark.rule("Q8c", "Q8b")

@@ -6,12 +6,13 @@ import pytest
 
 from mcpstreams_sansio.connections import EndWriting
 from mcpstreams_sansio.errors import INVALID_PARAMS
+from mcpstreams_sansio.framing.event_ids import event_id
 from mcpstreams_sansio.http.checks import EVENTS_TYPE
 from mcpstreams_sansio.server.config import StreamsConfig
 from mcpstreams_sansio.server.inputs import ReleaseStream
 from mcpstreams_sansio.wire.jsonrpc import JSONObject, Notification, Request
 from mcpstreams_sansio.wire.refusals import Reason
-from tests.sansio.serving import MARKED, STREAMS, Serving, serving
+from tests.sansio.serving import MARKED, STREAMS, Seen, Serving, serving
 
 CALL = Request(1, "tools/call", {"name": "work"})
 PING = Request("p", "ping")
@@ -88,6 +89,29 @@ def test_a_resume_is_posted_and_its_result_comes_last() -> None:
     assert resumed.cursors == [2, 3, 4]
     assert resumed.events[-1].id == resumed.events[-2].id, "the result is no entry (Q2d)"
     one.assert_at_rest(sessions=1)
+
+
+@pytest.mark.rule("P22", "P24", "Q5c")
+@pytest.mark.parametrize("by", ["POST", "GET"])
+def test_a_cursor_in_the_header_goes_on_behind_a_gap_and_is_refused_before_it(by: str) -> None:
+    one = serving(streams=StreamsConfig(max_stream_bytes=2_000, keep_bytes=1))
+    session = one.begin(STREAMS)
+    exchange = one.post(CALL, session)
+    for number in range(40):
+        one.notify(one.call.stream_id, number)
+    one.lose(exchange)
+
+    def come_back(position: int) -> Seen:
+        cursor = event_id(one.call.stream_id, position).encode()
+        if by == "GET":
+            return one.get(session, cursor)
+        return one.post(Request(9, "stream/resume", exchange.ref), session, (b"last-event-id", cursor))
+
+    refused = come_back(1)
+    assert isinstance(refused.refusal.data, dict)
+    first, lost = (refused.refusal.data[name] for name in ("firstAvailable", "lost"))
+    assert (refused.reason, lost) == (Reason.EVENTS_GONE.value, first - 2)
+    assert come_back(first - 1).cursors == list(range(first - 1, 42))
 
 
 @pytest.mark.rule("Q2a")

@@ -47,7 +47,7 @@ def test_priming_names_a_stream_so_it_waits_as_well(body: BodyPolicy) -> None:
     assert exchange.heard() == ["0"]
 
 
-@pytest.mark.rule("R9")
+@pytest.mark.rule("R9", "Q5h")
 def test_messages_are_delivered_once_they_are_durable() -> None:
     talk = conversation()
     line = talk.connect()

@@ -309,6 +309,32 @@ def test_servers_that_have_read_something_else_look_different() -> None:
     assert of_bytes(b"{", b'"') == of_bytes(b'{"')
 
 
+def of_exchanges(*requests: Request, capabilities: JSONObject = STREAMS, sessions: int = 1) -> tuple[object, ...]:
+    """Return what a server looks like after these requests of the last of its sessions."""
+    one = serving()
+    session = [one.begin(capabilities) for _ in range(sessions)][-1]
+    for request in requests:
+        one.post(request, session)
+    return one.server.snapshot(one.now)
+
+
+@pytest.mark.rule("R12", "R13")
+def test_servers_that_serve_something_else_over_http_look_different() -> None:
+    other = Request(2, "resources/list")
+    looks = [
+        of_exchanges(),
+        of_exchanges(capabilities={}),
+        of_exchanges(capabilities=MARKED),
+        of_exchanges(sessions=2),
+        of_exchanges(LIST),
+        of_exchanges(other),
+        of_exchanges(CALL),
+        of_exchanges(CALL, other),
+    ]
+    assert len(set(looks)) == len(looks)
+    assert of_exchanges(Request(3, "ping"), CALL) == of_exchanges(Request(4, "ping"), CALL)
+
+
 def of_handshake(*capabilities: JSONObject) -> tuple[object, ...]:
     one = serving()
     lines = one.connect()
@@ -324,6 +350,7 @@ def test_servers_that_have_met_someone_else_look_different() -> None:
 # ---------------------------------------------------------------------------------------------------------- strangers
 
 
+@pytest.mark.rule("R12")
 def test_a_peer_that_never_shakes_hands_is_dropped_in_time_and_one_that_did_is_not() -> None:
     one = Serving()
     guest, talker, stranger = one.greet(), one.connect(), one.connect()
