@@ -84,7 +84,7 @@ class HTTPExchanges:
             exchange.wanted.set()
 
 
-async def _note_connection(event: str, info: Mapping[str, Any]) -> None:
+async def _note_connection(event: str, info: Mapping[str, Any]) -> None:  # noqa: ASYNC124  # httpx2 awaits it
     """Hear what httpx2 does, for the one moment at which it has a new socket, whatever proxies are in between."""
     if event == "connection.connect_tcp.complete":
         tcp = info["return_value"].get_extra_info("socket")

@@ -56,9 +56,10 @@ async def test_both_ends_of_a_connection_of_http_ask_for_each_other(streams: lis
 
 
 async def test_a_socket_that_is_broken_already_is_left_to_say_so_itself() -> None:
-    with trio.socket.socket() as tcp:
-        tcp.close()
-        ask_of_silent_peers(tcp)
+    tcp = trio.socket.socket()
+    tcp.close()
+    ask_of_silent_peers(tcp)
+    await trio.lowlevel.checkpoint()
 
 
 def test_times_are_chosen_where_they_can_be() -> None:
