@@ -44,6 +44,11 @@ class LineDecoder:
         self._lines = LineSplitter(max_line_size)
         self._state = _State.OPEN
 
+    @property
+    def max_line_size(self) -> int:
+        """The limit that it was made with."""
+        return self._lines.max_line_size
+
     def receive_data(self, data: bytes) -> None:
         """Add bytes from the peer.
 

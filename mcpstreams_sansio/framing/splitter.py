@@ -33,7 +33,7 @@ class LineSplitter:
         max_line_size: Bytes of a line, its LF not counted; at least 1.
     """
 
-    _max_line_size: int = attrs.field(validator=attrs.validators.ge(1))
+    max_line_size: int = attrs.field(validator=attrs.validators.ge(1))
     _state: _State = attrs.field(default=_State.KEEPING, init=False)
     _unfinished: bytearray = attrs.field(factory=bytearray, init=False)
     _finished: deque[bytes | FrameTooLargeError] = attrs.field(factory=deque, init=False)
@@ -45,7 +45,7 @@ class LineSplitter:
         if more:
             self._finish()
             *whole, rest = more
-            self._finished += [line if len(line) <= self._max_line_size else self._too_large() for line in whole]
+            self._finished += [line if len(line) <= self.max_line_size else self._too_large() for line in whole]
             self._extend(rest)
 
     def next_line(self) -> bytes | None:
@@ -84,7 +84,7 @@ class LineSplitter:
     def _extend(self, piece: bytes) -> None:
         if self._state is _State.SKIPPING:
             return
-        if len(self._unfinished) + len(piece) <= self._max_line_size:
+        if len(self._unfinished) + len(piece) <= self.max_line_size:
             self._unfinished += piece
             return
         self._state = _State.SKIPPING
@@ -97,4 +97,4 @@ class LineSplitter:
         self._state = _State.KEEPING
 
     def _too_large(self) -> FrameTooLargeError:
-        return FrameTooLargeError(f"a line is longer than {self._max_line_size} bytes")
+        return FrameTooLargeError(f"a line is longer than {self.max_line_size} bytes")

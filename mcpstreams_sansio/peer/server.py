@@ -12,6 +12,7 @@ import attrs
 
 from mcpstreams_sansio.connections import BytesReceived, EndOfFile, Framing
 from mcpstreams_sansio.errors import INVALID_REQUEST, RemoteProtocolError
+from mcpstreams_sansio.framing.limits import FrameTooLargeError
 from mcpstreams_sansio.framing.lines import LineDecoder
 from mcpstreams_sansio.ids import ConnectionId, Entropy
 from mcpstreams_sansio.server.config import StreamsConfig
@@ -52,6 +53,7 @@ class ServerPeer:
     config: StreamsConfig
     policies: StreamPolicies
     lines: LineDecoder
+    """Its limit holds for messages that travel by themselves as well."""
     state: HandshakeState = AwaitingHandshake()
     reading: Reading = Reading.OPEN
     messages: int = 0
@@ -88,6 +90,9 @@ class ServerPeer:
         if self.framing is Framing.LINES:
             return self.lines.next_line()
         payload, self._message = self._message, None
+        limit = self.lines.max_line_size
+        if payload is not None and len(payload) > limit:
+            raise FrameTooLargeError(f"a message is longer than {limit} bytes")
         return payload
 
     def _receive_payload(self, payload: bytes, entropy: Entropy) -> Sequence[Routed]:

@@ -132,7 +132,7 @@ class ServerConfig:
     policies: StreamPolicies = StreamPolicies()
     """How each method, or each tool, is served."""
     max_line_size: int = attrs.field(default=MAX_LINE_SIZE, validator=attrs.validators.ge(1))
-    """Bytes of one line of a peer; a longer one is answered with an error and passed over."""
+    """Bytes of one message of a multiplexed peer; a longer one is answered with an error and passed over."""
     handshake_timeout: float = attrs.field(default=30.0, validator=attrs.validators.gt(0))
     """Seconds within which a multiplexed peer has to finish its handshake; one that does not is dropped."""
 

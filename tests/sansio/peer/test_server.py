@@ -159,6 +159,17 @@ def test_a_line_that_is_too_long_is_answered_and_the_next_one_read() -> None:
     assert report.message == "a line is longer than 200 bytes"
 
 
+def test_so_is_a_message_that_travels_by_itself() -> None:
+    one = Serving(Server(ServerConfig(identity=IDENTITY, max_line_size=200)))
+    seen = one.connect(Framing.MESSAGES)
+    ping = encode_message(PING)
+    one.send(seen, b"x" * 201, PING, ping + b" " * (200 - len(ping)), ping + b" " * (201 - len(ping)))
+    assert told(seen.messages) == [(None, PARSE_ERROR), ("p",), ("p",), (None, PARSE_ERROR)]
+    [report, *_] = seen.messages
+    assert isinstance(report, ErrorResponse)
+    assert report.message == "a message is longer than 200 bytes"
+
+
 def test_no_error_repeats_what_could_not_be_read() -> None:
     one = Serving()
     seen = one.connect()
