@@ -560,13 +560,16 @@ class Restarting:
 
     async def start(self, nursery: trio.Nursery) -> None:
         self._scope.cancel()
-        self._scope = trio.CancelScope()
-        server: RunningServer = await nursery.start(self._run, self._scope)
-        self.port = server.ports[0]
+        self._scope, listening = trio.CancelScope(), trio.Event()
+        nursery.start_soon(self._run, self._scope, listening)
+        await listening.wait()
 
-    async def _run(self, scope: trio.CancelScope, task_status: trio.TaskStatus[RunningServer]) -> None:
+    async def _run(self, scope: trio.CancelScope, listening: trio.Event) -> None:
         with scope:
-            await self._serve(self.port, task_status=task_status)
+            async with trio.open_nursery() as nursery:
+                server: RunningServer = await nursery.start(self._serve, self.port)
+                self.port = server.ports[0]
+                listening.set()
 
 
 @contextlib.asynccontextmanager
