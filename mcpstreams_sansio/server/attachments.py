@@ -31,7 +31,7 @@ class Ending(Enum):
     """How an attachment ended."""
 
     FINISHED = "finished"
-    """The last entry was written, or the stream is over."""
+    """The last entry was written."""
     RELEASED = "released"
     """The server let go; the client comes back by itself."""
     SUPERSEDED = "superseded"

@@ -65,7 +65,7 @@ class StreamsConfig:
     max_write_bytes: int = attrs.field(default=64 * 2**10, validator=at_least_one)
     """Size at which a `Write` takes no further message; one message may exceed it (rule R11)."""
     max_reply_bytes: int = attrs.field(default=1 * 2**20, validator=at_least_one)
-    """Replies that wait on one connection; a peer that asks on and reads nothing is dropped."""
+    """Replies that wait on one connection, also for the log; a peer that asks on and reads nothing is dropped."""
     max_wrong_tokens: int = attrs.field(default=20, validator=at_least_one)
     """Wrong tokens of one scope for one stream within `guess_memory`; after that it is refused `too_early` (Q11e)."""
     max_suspects: int = attrs.field(default=1_000, validator=at_least_one)

@@ -48,8 +48,8 @@ class Phase(Enum):
 
 @final
 @attrs.frozen
-class Refused:
-    """Why a request was refused, for the status of the response."""
+class RefusalStatus:
+    """What the status of an HTTP response says of a refusal, and its headers."""
 
     reason: Reason
     retry_after: float | None
@@ -63,7 +63,7 @@ class Answer:
 
     payload: bytes = attrs.field(repr=False)
     request_id: RequestId | None
-    refused: Refused | None = None
+    refused: RefusalStatus | None = None
 
 
 @final
@@ -119,7 +119,7 @@ class Connection:
     reply_bytes: int = 0
     """Bytes of the messages that wait, for their turn or for the log."""
     _pings: int = 0
-    refusal: Refused | None = None
+    refusal: RefusalStatus | None = None
     """What the one reply of an HTTP exchange refuses, if it does."""
 
     @property

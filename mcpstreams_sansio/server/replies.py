@@ -13,7 +13,7 @@ from mcpstreams_sansio.connections import Framing
 from mcpstreams_sansio.ids import RequestId
 from mcpstreams_sansio.server import attachments
 from mcpstreams_sansio.server.gate import ReplyAllowed
-from mcpstreams_sansio.server.outbox import Acceptance, Answer, Connection, Farewell, Phase, Refused, Telling
+from mcpstreams_sansio.server.outbox import Acceptance, Answer, Connection, Farewell, Phase, RefusalStatus, Telling
 from mcpstreams_sansio.server.registry import Registry
 from mcpstreams_sansio.wire.jsonrpc import Response, encode_message
 from mcpstreams_sansio.wire.refusals import Reason, refusal
@@ -37,7 +37,7 @@ def refuse(
     """Answer a request with a refusal. Without an id it is told only where the transport can (rule D2)."""
     if request_id is not None or path.framing is Framing.HTTP:
         error = refusal(request_id, reason, first_available=first_available, lost=lost, retry_after=retry_after)
-        tell(registry, path, Answer(encode_message(error), request_id, Refused(reason, retry_after)))
+        tell(registry, path, Answer(encode_message(error), request_id, RefusalStatus(reason, retry_after)))
 
 
 def accept(registry: Registry, path: Connection) -> None:
@@ -50,9 +50,9 @@ def tell(registry: Registry, path: Connection, telling: Telling) -> None:
     """Tell a peer something once everything recorded so far is durable."""
     if registry.gate.admit(ReplyAllowed(path.connection_id)):
         _say(registry, path, telling)
-    else:
-        path.hold_back(telling)
-        registry.touch(path.connection_id)
+        return
+    path.hold_back(telling)
+    registry.touch(path.connection_id)  # what is held back may be more than a connection may hold
 
 
 def let_out(registry: Registry, allowed: ReplyAllowed) -> None:

@@ -1,8 +1,8 @@
 """Every state of a stream, everything that can happen to it, and what follows: data, and total.
 
 A state answers two questions at once: is the application still producing, and does a connection deliver? Guards do
-not live here: `streams.py` first turns an input into a signal (a wrong token never reaches the table), then looks the
-cell up, then acts. Only `Stream.step` assigns a stream's state.
+not live here: `requests.py`, `production.py` and `lifecycle.py` first turn what happens into a signal (a wrong token
+never reaches the table), then look the cell up, then act. Only `Stream.step` assigns a stream's state.
 """
 
 from __future__ import annotations
