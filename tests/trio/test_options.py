@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable
 
@@ -45,17 +46,14 @@ async def test_a_keyword_that_nobody_knows_is_refused() -> None:
 async def test_a_server_says_of_itself_what_it_was_given(transport: str) -> None:
     info = {"name": "example", "version": "1.2"}
 
-    async def serve(task_status: trio.TaskStatus[object]) -> None:
-        serve = serve_tcp if transport == "tcp" else serve_http
-        await serve(
-            do_nothing,
-            0,
-            server_info=info,
-            capabilities={"tools": {}},
-            instructions="Ask nicely.",
-            task_status=task_status,
-        )
-
+    serve = functools.partial(
+        serve_tcp if transport == "tcp" else serve_http,
+        do_nothing,
+        0,
+        server_info=info,
+        capabilities={"tools": {}},
+        instructions="Ask nicely.",
+    )
     async with trio.open_nursery() as nursery:
         port = (await nursery.start(serve)).ports[0]
         connection = (
