@@ -19,7 +19,17 @@ import pytest
 
 import mcpstreams_sansio
 from docs._ext import pictures, rest, tables
-from docs._ext.found import AnyTable, Number, find, find_config, find_enumeration, find_table, member_texts, texts
+from docs._ext.found import (
+    AnyTable,
+    Number,
+    find,
+    find_config,
+    find_enumeration,
+    find_table,
+    member_texts,
+    numbers_of,
+    texts,
+)
 from docs._ext.rules import cases, named, rules, surroundings
 from mcpstreams_sansio import ClientEffect, ClientInput, ServerEffect, ServerInput
 from mcpstreams_sansio.http.checks import CHECKS
@@ -240,6 +250,13 @@ def test_every_number_with_a_public_name_is_shown_with_its_value_and_its_meaning
         for name in re.findall(r"^([A-Z][A-Z0-9_]+)(?:: Final)? = \d", path.read_text("utf-8"), re.MULTILINE)
     }
     assert assigned_names == shown_names
+
+
+def test_every_number_that_is_shown_has_a_place_in_the_reference() -> None:
+    """A module that lists what is public has a description of nothing else."""
+    numbers = [number for package in arguments("constants") for number in numbers_of(package)]
+    public = {number.module: getattr(importlib.import_module(number.module), "__all__", None) for number in numbers}
+    assert [each for each in numbers if each.name not in (public[each.module] or [each.name])] == []
 
 
 def test_a_number_without_a_meaning_can_not_be_shown(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,6 +27,7 @@ from mcpstreams_sansio.wire.strict_json import (
 )
 
 __all__ = [
+    "MAX_ID_LENGTH",
     "ErrorResponse",
     "JSONObject",
     "JSONValue",
