@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import collections.abc
 import enum
-import math
 import types
 import typing
 from collections.abc import Callable, Iterable, Sequence
@@ -17,7 +16,7 @@ from typing import Final, TypeAlias, final
 import attrs
 
 from mcpstreams_sansio.errors import LocalProtocolError
-from mcpstreams_sansio.wire.converter import Position, Seconds
+from mcpstreams_sansio.wire.converter import MAX_NUMBER, Position, Seconds
 from mcpstreams_sansio.wire.strict_json import MAX_INTEGER, is_text
 
 LATEST: Final = 2.0**40
@@ -95,7 +94,7 @@ def _is_position(value: object) -> bool:
 
 
 def _is_duration(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < math.inf
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= MAX_NUMBER
 
 
 _SHAPES: Final[dict[object, _Shape]] = {

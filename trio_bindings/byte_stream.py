@@ -165,7 +165,7 @@ def connect_stream(open_stream: Dial, **options: Unpack[ClientOptions]) -> Abstr
         **options: What `open_session` takes: `client_info`, `capabilities`, `config` and others.
 
     Raises:
-        LocalProtocolError: `capabilities` are malformed.
+        LocalProtocolError: `client_info` says no name or no version, or `capabilities` are malformed.
     """
     return open_session(Framing.LINES, functools.partial(Dialer, open_stream), **options)
 
@@ -179,7 +179,7 @@ def connect_tcp(host: str, port: int, **options: Unpack[ClientOptions]) -> Abstr
         **options: What `open_session` takes: `client_info`, `capabilities`, `config` and others.
 
     Raises:
-        LocalProtocolError: `capabilities` are malformed.
+        LocalProtocolError: `client_info` says no name or no version, or `capabilities` are malformed.
     """
     return connect_stream(functools.partial(_open_tcp, host, port), **options)
 

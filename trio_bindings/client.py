@@ -341,11 +341,11 @@ async def open_session(
         on_notification: Hears what the server announces; each in a task of its own.
 
     Raises:
-        LocalProtocolError: `capabilities` are malformed.
+        LocalProtocolError: `client_info` says no name or no version, or `capabilities` are malformed.
     """
     if config is None:
         config = ClientConfig(instance=fresh_instance())
-    machine = Client(config, transport, client_info or CLIENT_INFO, capabilities)
+    machine = Client(config, transport, CLIENT_INFO if client_info is None else client_info, capabilities)
     async with Driver[ClientInput, ClientEffect](machine) as driver:
         add_routes(driver)
         session = ClientSession(driver, machine, on_request, on_notification)

@@ -111,7 +111,7 @@ async def connect_http(
 
     Raises:
         ValueError: The URL is none of HTTP, or `headers` can not be sent or are the protocol's own.
-        LocalProtocolError: `capabilities` are malformed.
+        LocalProtocolError: `client_info` says no name or no version, or `capabilities` are malformed.
     """
     server = httpx2.URL(url)
     if server.scheme not in ("http", "https") or not server.host:

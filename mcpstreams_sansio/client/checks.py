@@ -16,11 +16,13 @@ from mcpstreams_sansio.client.inputs import (
     PathUnusable,
     PositionReceived,
     RetryReceived,
+    SavedCall,
     TakeMessages,
 )
 from mcpstreams_sansio.client.ledger import Ledger
 from mcpstreams_sansio.connections import ConnectionLost
 from mcpstreams_sansio.errors import LocalProtocolError
+from mcpstreams_sansio.framing.event_ids import fits_header
 from mcpstreams_sansio.ids import CallId
 from mcpstreams_sansio.wire.jsonrpc import JSONObject, Request, Response, encode_message, is_request_id
 from mcpstreams_sansio.wire.meta import check_application_meta, meta_of
@@ -51,9 +53,7 @@ def check(ledger: Ledger, event: ClientStreamsInput) -> None:
             _check_request(event.method, event.params)
         case AttachCall():
             _check_new(ledger, event.call_id)
-            _check_request(event.saved.method, event.saved.params)
-            if event.saved.request_id in ledger.requests or event.saved.stream_id in ledger.streams:
-                raise LocalProtocolError("the saved call is followed already")
+            _check_saved(ledger, event.saved)
         case DetachCall() | CancelCall():
             _check_known(ledger, event.call_id)
         case TakeMessages():
@@ -82,6 +82,15 @@ def _check_request(method: str, params: JSONObject | None) -> None:
     encode_message(Request("", method, params))
     if not is_request_id(meta_of(params).get(PROGRESS_TOKEN, "")):
         raise LocalProtocolError("a progress token is a string or an integer")
+
+
+def _check_saved(ledger: Ledger, saved: SavedCall) -> None:
+    """Whoever kept it may have changed it."""
+    _check_request(saved.method, saved.params)
+    if saved.request_id in ledger.requests or saved.stream_id in ledger.streams:
+        raise LocalProtocolError("the saved call is followed already")
+    if not fits_header(saved.event_id or ""):
+        raise LocalProtocolError("the saved cursor can not stand in a header")
 
 
 def _check_take(ledger: Ledger, event: TakeMessages) -> None:

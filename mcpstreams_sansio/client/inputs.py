@@ -13,6 +13,7 @@ import attrs
 
 from mcpstreams_sansio.connections import ConnectionLost, DeadlineReached
 from mcpstreams_sansio.ids import CallId, ConnectionId, Entropy, RequestId, Secret, StreamId
+from mcpstreams_sansio.wire.converter import Position, Seconds
 from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, JSONObject, Message, Response
 from mcpstreams_sansio.wire.marker import Window
 from mcpstreams_sansio.wire.streams import ResumeInterval
@@ -30,7 +31,7 @@ class ServerTraits:
     """Names its memory: keys and streams end with it, and a log that outlives a server keeps it. Present with the
     marker."""
 
-    key_ttl: float | None = None
+    key_ttl: Seconds | None = None
     """Seconds for which it remembers a key from its arrival."""
 
 
@@ -59,7 +60,7 @@ class MessageReceived:
     message: Message = attrs.field(repr=False)
     event_id: str | None = None
     """The SSE event id that came with it, where there was one of its own: an opaque cursor."""
-    size: int = 0
+    size: Position = 0
     """Bytes that it took on the wire: what `max_unread_bytes` and the server's window count."""
 
 
@@ -79,7 +80,7 @@ class RetryReceived:
     """The server asked for this pause before the next reconnect (rules H16, Q7g)."""
 
     connection_id: ConnectionId
-    retry_ms: int
+    retry_ms: Position
 
 
 @final
@@ -97,7 +98,7 @@ class PathRefused:
 
     connection_id: ConnectionId
     status: int
-    retry_after: float | None = None
+    retry_after: Seconds | None = None
     """Seconds."""
 
 
@@ -157,7 +158,7 @@ class SavedCall:
     request_id: str
     method: str
     params: JSONObject | None = attrs.field(repr=False)
-    taken: int
+    taken: Position
     """Position up to which the application has the messages."""
     stream_id: StreamId | None = None
     resume_token: Secret | None = None
@@ -165,11 +166,11 @@ class SavedCall:
     key: Secret | None = None
     instance: str | None = None
     """The server instance that knows the key."""
-    key_age: float = 0.0
+    key_age: Seconds = 0.0
     """Seconds since the key was first sent; whoever keeps the call adds the time for which it was kept (R21.4)."""
     event_id: str | None = None
     """The SSE cursor of `taken`, where there is one."""
-    attempt: int = 0
+    attempt: Position = 0
     """The number of its latest attempt; later ones of the same client are higher (rule R14)."""
     sent: bool = True
     """Its request may have reached the server."""
@@ -202,7 +203,7 @@ class TakeMessages:
     """The application has come back for more, or has the result: it has what it was given up to `through` (R23)."""
 
     call_id: CallId
-    through: int
+    through: Position
     """The position of the last item taken, as the item named it."""
 
 

@@ -75,7 +75,13 @@ from mcpstreams_sansio.http.client import HTTPClient, HTTPEvent
 from mcpstreams_sansio.http.exchange import Endpoint, Exchanges
 from mcpstreams_sansio.http.messages import SendRequest
 from mcpstreams_sansio.peer.client import ClientPeer, PeerEvent
-from mcpstreams_sansio.wire.handshake import ClientHello, client_capabilities, initialize_request
+from mcpstreams_sansio.shapes import check_shape, check_time, members_of
+from mcpstreams_sansio.wire.handshake import (
+    ClientHello,
+    check_application_info,
+    client_capabilities,
+    initialize_request,
+)
 from mcpstreams_sansio.wire.jsonrpc import JSONObject, Notification, digest_of, encode_message
 from mcpstreams_sansio.wire.meta import check_application_meta
 from mcpstreams_sansio.wire.reserved import check_application_method
@@ -114,6 +120,8 @@ ClientEffect: TypeAlias = (
 )
 """Everything that a client can want done, or report."""
 
+_INPUTS: Final = members_of(ClientInput)
+
 FrontOutput: TypeAlias = FrontNews | ConnectionOrder
 
 _OF_STREAMS: Final = ("notifications/stream/", "notifications/progress", "notifications/cancelled")
@@ -130,11 +138,12 @@ class Client:
     Args:
         config: Limits and times.
         transport: How messages stand on a connection; or where to send HTTP requests.
-        client_info: What `initialize` says of the application (`name`, `version`).
+        client_info: What `initialize` says of the application: `name` and `version`, and what else there is to say.
         capabilities: What the application can do, as `initialize` has it; those of this package are added.
 
     Raises:
-        LocalProtocolError: The capabilities are malformed, or declare what is declared here; or something is no JSON.
+        LocalProtocolError: The capabilities are malformed, or declare what is declared here; `client_info` has no name
+            or no version; or something is no JSON.
     """
 
     def __init__(
@@ -144,6 +153,7 @@ class Client:
         client_info: JSONObject,
         capabilities: JSONObject | None = None,
     ) -> None:
+        check_application_info(client_info)
         hello = ClientHello(NEWEST.value, client_capabilities(capabilities or {}), client_info)
         encode_message(initialize_request("", hello))
         self._streams = ClientStreams(config)
@@ -198,8 +208,8 @@ class Client:
         return effects
 
     def _check(self, event: ClientInput, now: float) -> None:
-        if now < self._now:
-            raise LocalProtocolError("time must not go back")
+        check_time(now, self._now)
+        check_shape(event, _INPUTS)
         match event:
             case MakeCall() | AttachCall() | Notify() | OpenClient() | CloseClient():
                 if self._link.state in (LinkState.CLOSING, LinkState.CLOSED):

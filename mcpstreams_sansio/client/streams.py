@@ -52,8 +52,10 @@ from mcpstreams_sansio.client.inputs import (
 from mcpstreams_sansio.client.ledger import Ledger, Timer, TimerKind
 from mcpstreams_sansio.client.table import SETTLED_FOR_CALLER, CallState
 from mcpstreams_sansio.connections import ConnectionLost, DeadlineReached
-from mcpstreams_sansio.errors import LocalProtocolError
 from mcpstreams_sansio.ids import CallId, ConnectionId
+from mcpstreams_sansio.shapes import check_shape, check_time, members_of
+
+_INPUTS: Final = members_of(ClientStreamsInput)
 
 
 @final
@@ -100,8 +102,8 @@ class ClientStreams:
         Raises:
             LocalProtocolError: The input is wrong whatever the time. Nothing has changed.
         """
-        if now < self._ledger.now:
-            raise LocalProtocolError("time must not go back")
+        check_time(now, self._ledger.now)
+        check_shape(event, _INPUTS)
         check(self._ledger, event)
 
     def handle(self, event: ClientStreamsInput, now: float) -> list[ClientStreamsEffect]:

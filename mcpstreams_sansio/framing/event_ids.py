@@ -25,6 +25,7 @@ MAX_EVENT_ID_LENGTH: Final = 4096
 MAX_SEQUENCE: Final = 2**53 - 1
 """The highest position: the highest integer that every reader of JSON keeps exact."""
 
+_HEADER_VALUE: Final = re.compile(r"(?! )[^\x00-\x1f\x7f]*(?<! )")
 _SAFE: Final = "!\"#$&'()*+,/:;<=>?@[\\]^`{|}"  # visible ASCII but `%`, besides what `quote` never touches
 _WRITTEN_AS_IT_IS: Final = re.compile(r"[!-$&-~]+")
 _EVENT_ID: Final = re.compile(r"([!-~]+)_(0|[1-9][0-9]{0,15})")
@@ -76,6 +77,11 @@ def parse_event_id(text: str) -> tuple[StreamId, int]:
     if sequence > MAX_SEQUENCE or _written(stream_id) != parts[1]:  # another spelling, or bytes that are no text
         raise _malformed()
     return StreamId(stream_id), sequence
+
+
+def fits_header(event_id: str) -> bool:
+    """Say whether an event id, whoever made it, can stand in `Last-Event-ID` byte for byte (case C8)."""
+    return len(event_id) <= MAX_EVENT_ID_LENGTH and _HEADER_VALUE.fullmatch(event_id) is not None
 
 
 def _written(stream_id: str) -> str:

@@ -11,16 +11,15 @@ from __future__ import annotations
 import copy
 import enum
 import hashlib
-import re
 from collections.abc import Sequence
-from typing import Final, Self, TypeAlias, final
+from typing import Self, TypeAlias, final
 
 import attrs
 
 from mcpstreams_sansio.client.effects import UnreadableReceived
 from mcpstreams_sansio.client.inputs import MessageReceived, PathUnusable, PositionReceived, RetryReceived
 from mcpstreams_sansio.errors import RemoteProtocolError
-from mcpstreams_sansio.framing.event_ids import MAX_EVENT_ID_LENGTH
+from mcpstreams_sansio.framing.event_ids import fits_header
 from mcpstreams_sansio.framing.limits import FrameTooLargeError
 from mcpstreams_sansio.framing.sse import SSEDecoder, SSEEvent
 from mcpstreams_sansio.ids import ConnectionId
@@ -28,9 +27,6 @@ from mcpstreams_sansio.wire.jsonrpc import decode_message
 
 BodyNews: TypeAlias = MessageReceived | PositionReceived | RetryReceived | UnreadableReceived | PathUnusable
 """What a body brings. After `PathUnusable` it brings nothing more."""
-
-
-_HEADER_VALUE: Final = re.compile(r"(?! )[^\x00-\x1f\x7f]*(?<! )")
 
 
 @enum.unique
@@ -186,8 +182,7 @@ Body: TypeAlias = JSONBody | EventsBody | IgnoredBody
 
 def _usable(event_id: str) -> str:
     """Return an event id, or none where it can not stand in a header byte for byte (case C8)."""
-    fits = len(event_id) <= MAX_EVENT_ID_LENGTH and _HEADER_VALUE.fullmatch(event_id)
-    return event_id if fits else ""
+    return event_id if fits_header(event_id) else ""
 
 
 def _unusable(connection_id: ConnectionId, why: str) -> Sequence[BodyNews]:

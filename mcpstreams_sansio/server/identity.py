@@ -12,6 +12,7 @@ from mcpstreams_sansio.server.inputs import Peer
 from mcpstreams_sansio.version import VERSION
 from mcpstreams_sansio.wire.handshake import (
     ServerHello,
+    check_application_info,
     initialize_response,
     read_client_hello,
     server_capabilities,
@@ -38,8 +39,8 @@ class ServerIdentity:
     """What a server answers to `initialize`, apart from what it negotiates.
 
     Raises:
-        LocalProtocolError: The capabilities declare what this package declares, or something is no JSON. So whatever a
-            peer asks later, the answer can be written.
+        LocalProtocolError: The capabilities declare what this package declares, `server_info` says no name or no
+            version, or something is no JSON. So whatever a peer asks later, the answer can be written.
     """
 
     instance: str
@@ -52,6 +53,7 @@ class ServerIdentity:
     """A hint for the model on the other side."""
 
     def __attrs_post_init__(self) -> None:
+        check_application_info(self.server_info)
         encode_message(initialize_response(0, self.hello(NEWEST, ServerMarker(self.instance, 0))))
 
     def hello(self, revision: Revision, marker: ServerMarker) -> ServerHello:

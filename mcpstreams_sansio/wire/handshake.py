@@ -7,6 +7,7 @@ Spec: MCP 2025-11-25, Lifecycle. Rules P1-P3, W10, R21.7.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final, TypeVar, final
 
 import attrs
@@ -182,6 +183,16 @@ def read_server_hello(result: JSONObject) -> ServerHello:
 def initialize_response(request_id: RequestId, hello: ServerHello) -> Response:
     """Return the answer to `initialize`."""
     return Response(request_id, unstructure(hello))
+
+
+def check_application_info(info: object) -> None:
+    """Refuse what does not say who an application is, as `clientInfo` and `serverInfo` have to.
+
+    Raises:
+        LocalProtocolError: It is no object with a `name` and a `version`, both text.
+    """
+    if not (isinstance(info, Mapping) and isinstance(info.get("name"), str) and isinstance(info.get("version"), str)):
+        raise LocalProtocolError("an application says its name and its version, both as text")
 
 
 def client_capabilities(application: JSONObject, *, streams: bool = True, marker: bool = True) -> ClientCapabilities:

@@ -78,6 +78,7 @@ def test_what_fits_passes(name: str, value: object) -> None:
         ("seconds", -0.5, "seconds must be a number of seconds"),
         ("seconds", math.nan, "seconds must be a number of seconds"),
         ("seconds", math.inf, "seconds must be a number of seconds"),
+        ("seconds", 10**400, "seconds must be a number of seconds"),
         ("seconds", True, "seconds must be a number of seconds or nothing"),
         ("flag", 1, "flag must be true or false"),
         ("data", "secret", "data must be bytes"),

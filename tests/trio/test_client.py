@@ -28,6 +28,7 @@ from trio_bindings.byte_stream import Dialer, connect_stream, connect_tcp, serve
 from trio_bindings.calls import Item
 from trio_bindings.cli.proxy import CuttingProxy, Plan
 from trio_bindings.client import (
+    CLIENT_INFO,
     MAX_NOTIFICATION_TASKS,
     ClientFailedError,
     ClientSession,
@@ -123,7 +124,7 @@ async def test_every_effect_of_the_machine_has_a_route() -> None:
     async def dial() -> trio.abc.Stream:
         await trio.sleep_forever()
 
-    machine = Client(SWIFT, Framing.LINES, {})
+    machine = Client(SWIFT, Framing.LINES, CLIENT_INFO)
     async with new_http() as http, Driver[ClientInput, ClientEffect](machine) as driver:
         ClientSession(driver, machine, refuse_every_request, None)
         Dialer(dial, driver)

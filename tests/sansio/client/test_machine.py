@@ -312,7 +312,7 @@ def test_what_is_wrong_whatever_the_time_comes_before_what_is_due() -> None:
     refused(driven, Notify("n", {"_meta": {"mcpstreams/key": 1}}), "not the application's")
     refused(driven, Notify("notifications/cancelled"), "by the package itself")
     refused(driven, Notify("n", {"x": math.nan}))
-    with pytest.raises(LocalProtocolError, match="time must not go back"):
+    with pytest.raises(LocalProtocolError, match="must not go back"):
         driven.client.handle(DeadlineReached(), -1.0)
     assert driven.tell(DeadlineReached()) == ["drop c1: silent", "1: ends with not run: unreached @0"]
 
@@ -324,8 +324,15 @@ def test_an_application_does_not_declare_what_is_declared_here(capabilities: JSO
 
 
 def test_what_a_client_says_of_itself_has_to_be_json() -> None:
-    with pytest.raises(LocalProtocolError):
-        Client(CONFIG, Framing.LINES, {"name": math.inf})
+    with pytest.raises(LocalProtocolError, match="JSON"):
+        Client(CONFIG, Framing.LINES, {**INFO, "more": math.inf})
+
+
+@pytest.mark.rule("R13")
+@pytest.mark.parametrize("info", ["me", None, [], {}, {"name": "me"}, {"version": "1"}, {"name": "me", "version": 1}])
+def test_a_client_says_its_name_and_its_version(info: JSONObject) -> None:
+    with pytest.raises(LocalProtocolError, match="its name and its version"):
+        Client(CONFIG, Framing.LINES, info)
 
 
 def test_http_needs_to_know_where_to() -> None:

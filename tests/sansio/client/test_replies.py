@@ -216,6 +216,12 @@ def test_a_client_that_came_too_early_comes_again_when_it_is_told_to() -> None:
     assert talk.wait(0.1) == ["1: tries resume", "c2 <- resume s1 after 3 #3"]
 
 
+@pytest.mark.rule("Q7f")
+def test_a_pause_that_no_clock_can_count_is_no_answer() -> None:
+    error = ErrorResponse("instance-1.1", -32600, "too early", {"reason": "too_early", "retryAfter": 10**400})
+    assert resuming().says(error) == ["1: ends with doubt: refused @3"]
+
+
 @pytest.mark.rule("Q3c")
 def test_an_id_in_use_is_a_matter_of_time() -> None:
     talk = resuming()

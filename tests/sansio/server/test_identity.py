@@ -30,6 +30,13 @@ def shaken(
     return answer_initialize(Request("i", "initialize", params), identity, StreamsConfig(key_ttl=60.0))
 
 
+@pytest.mark.rule("R13")
+@pytest.mark.parametrize("info", ["me", None, [], {}, {"name": "me"}, {"version": "1"}, {"name": "me", "version": 1}])
+def test_a_server_says_its_name_and_its_version(info: JSONObject) -> None:
+    with pytest.raises(LocalProtocolError, match="its name and its version"):
+        ServerIdentity(instance="instance-1", server_info=info)
+
+
 @pytest.mark.rule("R12", "P1", "P3")
 @pytest.mark.parametrize(
     ("capabilities", "peer"),

@@ -1,23 +1,12 @@
-"""Whatever is wrong with an input is found before it changes anything (rule R13).
-
-Each example takes an input that is right, puts something else into one of its fields, however deep, and hands it to a
-server in the middle of its work. The server takes it, or refuses it and has not moved: it does the same afterwards with
-the right one as if it had never met the wrong one.
-"""
+"""Whatever is wrong with an input of a server is found before it changes anything (rule R13)."""
 
 from __future__ import annotations
 
-import copy
-import math
-from collections.abc import Iterator
-
-import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mcpstreams_sansio.connections import BytesReceived, ConnectionLost, DeadlineReached, EndOfFile, Framing, Written
-from mcpstreams_sansio.errors import LocalProtocolError
 from mcpstreams_sansio.http.messages import HTTPRequest, RequestReceived
 from mcpstreams_sansio.ids import Address, ConnectionId, Digest, Entropy, Principal, Secret, StreamId
 from mcpstreams_sansio.server.config import StreamsConfig
@@ -36,7 +25,6 @@ from mcpstreams_sansio.server.inputs import (
     LogFailed,
     LogWritten,
     OpenStream,
-    Peer,
     PollReceived,
     ReleaseStream,
     Reply,
@@ -52,73 +40,15 @@ from mcpstreams_sansio.server.inputs import (
 from mcpstreams_sansio.server.machine import PeerConnected, Server, ServerInput
 from mcpstreams_sansio.server.streams import ServerStreams
 from mcpstreams_sansio.shapes import members_of
-from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, JSONValue, Notification, Request, Response
+from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, Request, Response
 from mcpstreams_sansio.wire.marker import Attempt
-from mcpstreams_sansio.wire.streams import ResumeInterval
+from tests.sansio.mistakes import INTERVAL, NOTE, check, mistakes, told
 from tests.sansio.server.conversation import ASK, KEY, MARKER, Conversation, token_of
 from tests.sansio.serving import HOST, JSON, JSON_AND_EVENTS, MARKED, encoded, initialize, serving
 
 LINE, SPARE, FRESH = ConnectionId(1), ConnectionId(2), ConnectionId(3)
 S1, NEW = StreamId("s1"), StreamId("new")
 SEED = Entropy(b"a seed that no other input has")
-NOTE = Notification("notifications/message", {"data": [1]})
-INTERVAL = ResumeInterval(min=1.0, max=10.0)
-
-NO_DATA: JSONValue = object()  # type: ignore[assignment]  # the mistake itself
-ANYTHING = st.sampled_from(
-    [
-        *(None, True, False, 0, 1, -1, 7, 10**700, 0.5, math.nan, math.inf, 1j, object(), object),
-        *("", "x", "s1", "\ud800", "x" * 5_000, b"", b"x", bytearray(b"x")),
-        *((), ("x",), [], [1], {}, {1: 2}, {"x": math.nan}, {"_meta": 1}, {"x": "\ud800"}),
-        *(frozenset(), frozenset({-1}), frozenset({"x"}), Secret("x"), Entropy, Framing.HTTP, StreamKind.SILENT),
-        *(NOTE, Request(1, "m"), Response(7, {}), ErrorResponse(7, 1, "failed", NO_DATA)),
-        *(Peer(), INTERVAL, Attempt("a", 1), Drain()),
-    ]
-)
-
-
-def paths(value: object) -> Iterator[tuple[str, ...]]:
-    """Yield the way to each field of a value, however deep, and to the value itself."""
-    yield ()
-    kind = type(value)
-    if attrs.has(kind):
-        for field in attrs.fields(kind):
-            yield from ((field.name, *rest) for rest in paths(getattr(value, field.name)))
-
-
-def spoiled(value: object, path: tuple[str, ...], by: object) -> object:
-    """Return a value with something else in one place; not even its class has a say in it."""
-    if not path:
-        return by
-    other = copy.copy(value)
-    object.__setattr__(other, path[0], spoiled(getattr(value, path[0]), path[1:], by))
-    return other
-
-
-@st.composite
-def mistakes(draw: st.DrawFn, right: object) -> tuple[object, object]:
-    """Return an input and the moment at which it comes, one of them with a mistake."""
-    now = draw(st.sampled_from([0.0, 20.0, 700.0]))
-    if draw(st.integers(0, 9)) == 0:
-        return right, draw(st.sampled_from([-1.0, math.nan, math.inf, -math.inf, None, "now", True]))
-    return spoiled(right, draw(st.sampled_from(list(paths(right)))), draw(ANYTHING)), now
-
-
-def told(machine: Server | ServerStreams, event: object, now: object) -> tuple[object, ...]:
-    """Return what is to be done about an input, in what state that leaves a machine, and when that is to be woken."""
-    effects = machine.handle(event, now)  # type: ignore[arg-type]  # that is the point
-    return effects, machine.snapshot(0.0), machine.next_deadline()
-
-
-def check(machine: Server | ServerStreams, right: object, wrong: object, now: object) -> None:
-    """Check that a machine takes an input, or does not move."""
-    tried = machine.fork()
-    before = tried.snapshot(0.0), tried.next_deadline()
-    try:
-        told(tried, wrong, now)
-    except LocalProtocolError:
-        assert (tried.snapshot(0.0), tried.next_deadline()) == before
-        assert told(tried, right, 20.0) == told(machine.fork(), right, 20.0)
 
 
 # ------------------------------------------------------------------------------------------------------- the streams
