@@ -189,17 +189,14 @@ def _resume(params: JSONObject | None, request_id: RequestId | None, at: Circums
     ref = read_ref(params)
     attempt = read_attempt(_ours(params, at))
     _require_events(at)
-    cursors = set()
+    header_after = None
     try:
         after = read_after(_ours(params, at))
-        if after is not None:
-            cursors.add(after)
         if at.last_event_id is not None:
-            stream_id, position = parse_event_id(at.last_event_id)
+            stream_id, header_after = parse_event_id(at.last_event_id)
             if stream_id != ref.stream_id:
                 # A cursor of another stream says nothing about this one, and must not confirm anything (rule T12).
                 return _reply(at, refusal(request_id, Reason.INVALID_CURSOR))
-            cursors.add(position)
     except RemoteProtocolError:
         return _reply(at, refusal(request_id, Reason.INVALID_CURSOR))
     return ResumeReceived(
@@ -207,7 +204,8 @@ def _resume(params: JSONObject | None, request_id: RequestId | None, at: Circums
         request_id,
         ref.stream_id,
         ref.resume_token,
-        frozenset(cursors),
+        after,
+        header_after,
         attempt,
         at.peer.marker,
     )

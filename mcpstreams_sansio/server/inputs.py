@@ -152,9 +152,11 @@ class ResumeReceived:
     request_id: RequestId | None
     stream_id: StreamId
     resume_token: Secret
-    cursors: frozenset[Position] = frozenset()
-    """The position of the last entry that the client has, from the body and from the header: they must agree (Q13).
-    Without any, everything unconfirmed comes (rule R8)."""
+    after: Position | None = None
+    """The position of the last entry that the client has, as the body says: only who was given tags knows one (R4)."""
+    header_after: Position | None = None
+    """The same, as `Last-Event-ID` says beside it: the two must agree (rules P22, Q13). Without either, everything
+    unconfirmed comes (rule R8)."""
     attempt: Attempt | None = None
     marker: bool = False
     """The requester knows our extensions: it may re-attach on the same connection (rule R14)."""

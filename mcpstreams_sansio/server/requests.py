@@ -28,7 +28,7 @@ from mcpstreams_sansio.server.inputs import (
 )
 from mcpstreams_sansio.server.keys import KeyEntry, key_digest
 from mcpstreams_sansio.server.outbox import Connection
-from mcpstreams_sansio.server.records import AskClosed, KeyCancelled
+from mcpstreams_sansio.server.records import AskClosed, KeyCancelled, Tags
 from mcpstreams_sansio.server.registry import Registry
 from mcpstreams_sansio.server.stream import ByCall, ByCursor, ByResume, Origin, Stream
 from mcpstreams_sansio.server.table import StreamSignal, StreamState
@@ -120,7 +120,7 @@ def receive_resume(registry: Registry, event: ResumeReceived) -> None:
     if reason is not None:
         replies.refuse(registry, path, event.request_id, reason)
         return
-    after = next(iter(event.cursors), None)
+    after = event.header_after if event.after is None else event.after
     _take_over(registry, path, stream, Claim(ByResume(event.request_id), event.request_id, after, event.attempt))
 
 
@@ -136,9 +136,16 @@ def _resume_refusal(registry: Registry, path: Connection, stream: Stream, event:
         return Reason.NOT_RESUMABLE
     if stream.attachment is not None and stream.attachment.connection_id == path.connection_id and not event.marker:
         return Reason.ALREADY_ATTACHED
-    if len(event.cursors) > 1:
+    if not _is_cursor(event, stream):
         return Reason.INVALID_CURSOR
     return None
+
+
+def _is_cursor(event: ResumeReceived, stream: Stream) -> bool:
+    """Return whether what a resume says of a position can be true of a stream (rules R4, Q13)."""
+    if event.after is None:
+        return True
+    return stream.tags is not Tags.NONE and event.header_after in (None, event.after)
 
 
 def _resume_gone(registry: Registry, path: Connection, stream: Stream, request_id: RequestId | None) -> None:

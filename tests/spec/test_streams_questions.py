@@ -299,14 +299,28 @@ def test_a_cursor_confirms_its_own_stream_only() -> None:
 
 
 @pytest.mark.rule("Q5c", "Q10")
-@pytest.mark.parametrize("cursors", [[4], [2, 3], [99]])
-def test_a_cursor_that_is_none_of_the_streams_is_refused(cursors: list[int]) -> None:
+@pytest.mark.parametrize(("after", "header"), [(4, None), (None, 4), (2, 3), (3, 2), (99, None), (None, 99)])
+def test_a_cursor_that_is_none_of_the_streams_is_refused(after: int | None, header: int | None) -> None:
     talk = Conversation()
-    interrupted(talk, 1, 2)
-    other = talk.connect(principal="ann")
-    other.resume(after=cursors)
+    line, other = talk.connect(principal="ann"), talk.exchange(principal="ann")
+    line.call(peer=MARKER)
+    talk.say(1, 2)
+    line.lose()
+    other.resume(after=after, header=header, attempt="a.1")
     assert messages(other) == ["error 9 invalid_cursor"]
     assert talk.state() is StreamState.DETACHED
+
+
+@pytest.mark.rule("R4")
+def test_who_was_given_no_positions_has_no_cursor_but_that_of_an_event() -> None:
+    talk = Conversation()
+    interrupted(talk, 1, 2)  # its client did not know our extension
+    other = talk.exchange(principal="ann")
+    other.resume(after=2, attempt="a.1")
+    assert messages(other) == ["error 9 invalid_cursor"]
+    third = talk.exchange(principal="ann")
+    third.resume(header=2, attempt="a.2")
+    assert messages(third) == ["progress 2"]
 
 
 @pytest.mark.rule("Q5d", "R8")

@@ -10,7 +10,6 @@ once, and what must hold after every input is checked after every input.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from enum import Enum
 
 import attrs
@@ -254,22 +253,27 @@ class Client:
         request_id: RequestId | None = 9,
         stream: str = "s1",
         *,
-        after: int | Iterable[int] | None = None,
+        after: int | None = None,
+        header: int | None = None,
         attempt: str | None = None,
         marker: bool = False,
         token: Secret | None = None,
     ) -> None:
-        """Send `stream/resume`; with an attempt it comes from a client that knows our extension."""
-        cursors = [] if after is None else [after] if isinstance(after, int) else after
+        """Send `stream/resume`; with an attempt it comes from a client that knows our extension.
+
+        Such a client has its cursor in the body, any other in the header.
+        """
+        knows = marker or attempt is not None
         self.talk.submit(
             ResumeReceived(
                 self.connection_id,
                 request_id,
                 StreamId(stream),
                 token or token_of(stream),
-                frozenset(cursors),
+                after if knows else None,
+                header if knows else after,
                 None if attempt is None else Attempt.parse(attempt, "attempt"),
-                marker or attempt is not None,
+                knows,
             )
         )
 

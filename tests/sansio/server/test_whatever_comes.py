@@ -108,7 +108,8 @@ EVENTS: st.SearchStrategy[StreamsInput] = st.one_of(
         st.none() | IDS,
         STREAMS,
         TOKENS,
-        st.frozensets(CURSORS, max_size=2),
+        st.none() | CURSORS,
+        st.none() | CURSORS,
         ATTEMPTS,
         st.booleans(),
     ),
@@ -213,12 +214,18 @@ class WhateverComes(RuleBasedStateMachine):
             request, token = Request(number, "tools/call"), token_of(stream)
             self.tell(CallReceived(where, stream, request, peer, policy, token, key, digest, attempt))
 
-    @rule(data=st.data(), number=st.integers(5, 8) | st.none(), cursors=st.sampled_from([[], [], [0], [1], [2], [3]]))
-    def come_back(self, data: st.DataObject, number: int | None, cursors: list[int]) -> None:
+    @rule(
+        data=st.data(),
+        number=st.integers(5, 8) | st.none(),
+        header=st.booleans(),
+        cursor=st.sampled_from([None, None, 0, 1, 2, 3]),
+    )
+    def come_back(self, data: st.DataObject, number: int | None, header: bool, cursor: int | None) -> None:
         known = sorted(self.machine._registry.streams)
         if self.open and known:
             where, stream = data.draw(st.sampled_from(self.open)), data.draw(st.sampled_from(known))
-            self.tell(ResumeReceived(where, number, stream, token_of(stream), frozenset(cursors), None, True))
+            after, header_after = (None, cursor) if header else (cursor, None)
+            self.tell(ResumeReceived(where, number, stream, token_of(stream), after, header_after, None, True))
 
     @rule(data=st.data(), what=st.sampled_from(["say", "say", "ask", "respond", "answer", "cancel", "acknowledge"]))
     def go_on(self, data: st.DataObject, what: str) -> None:

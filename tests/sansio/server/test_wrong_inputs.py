@@ -73,7 +73,7 @@ ON_STREAMS: tuple[StreamsInput, ...] = (
         Attempt("a", 1),
     ),
     CallReceived(SPARE, NEW, Request(1, "tools/call"), MARKER, CallPolicy(StreamKind.SILENT), token_of("new")),
-    ResumeReceived(SPARE, 9, S1, token_of("s1"), frozenset({1}), Attempt("a", 2), True),
+    ResumeReceived(SPARE, 9, S1, token_of("s1"), 1, 1, Attempt("a", 2), True),
     CursorReceived(SPARE, S1, 1),
     PollReceived(SPARE, 9, S1, token_of("s1")),
     AckReceived(LINE, S1, 1, token_of("s1")),
