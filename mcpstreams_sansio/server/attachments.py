@@ -6,6 +6,8 @@ from collections import deque
 from enum import Enum, unique
 from typing import assert_never
 
+import attrs
+
 from mcpstreams_sansio.connections import Framing
 from mcpstreams_sansio.server.effects import BeginBody, BodyKind, StreamAttached, StreamDetached
 from mcpstreams_sansio.server.inputs import BodyPolicy, StreamKind
@@ -13,7 +15,6 @@ from mcpstreams_sansio.server.outbox import Connection, Phase
 from mcpstreams_sansio.server.registry import ConnectionTimer, Registry, StreamTimer
 from mcpstreams_sansio.server.stream import (
     Attachment,
-    ByCall,
     ByCursor,
     ByResume,
     Handler,
@@ -49,6 +50,8 @@ def attach(registry: Registry, stream: Stream, path: Connection, origin: Origin,
     cursor gets only what follows it.
     """
     if stream.attachment is not None:
+        if isinstance(origin, ByResume) and path.connection_id == stream.attachment.connection_id:
+            origin = attrs.evolve(origin, owes_call=stream.attachment.origin.owes_call)
         end(registry, stream, Ending.SUPERSEDED, successor=path)
     stream.step(StreamSignal.ATTACH)
     repeats = (
@@ -129,12 +132,12 @@ def end(registry: Registry, stream: Stream, ending: Ending, successor: Connectio
         case Ending.FINISHED | Ending.RELEASED if resume_id is not None:
             path.reply(encode_message(Response(resume_id, {})))
         case Ending.SUPERSEDED:
-            told = resume_id
+            if resume_id is not None:
+                path.reply(encode_message(refusal(resume_id, Reason.SUPERSEDED)))
             # On the same connection the call's own answer still comes this way, and what was answered is not again.
-            if isinstance(attachment.origin, ByCall) and unanswered and successor is not path:
-                told = stream.request_id
-            if told is not None:
-                path.reply(encode_message(refusal(told, Reason.SUPERSEDED)))
+            if attachment.origin.owes_call and unanswered and successor is not path:
+                path.reply(encode_message(refusal(stream.request_id, Reason.SUPERSEDED)))
+                registry.forget_id(stream, path.scope)
         case _:
             pass
 

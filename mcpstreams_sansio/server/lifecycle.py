@@ -60,6 +60,7 @@ def open_stream(
         tags_for(call.peer) if kind is StreamKind.ANNOUNCED else Tags.NONE,
         path.principal,
         path.scope,
+        path.scope,
         path.owner,
         key_digest=key_digest,
     )

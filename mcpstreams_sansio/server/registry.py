@@ -253,8 +253,10 @@ class Registry:
         self.deadlines.set(timer, self.now + seconds)
 
     def bind(self, stream: Stream, scope: Scope) -> None:
-        """Note where a stream is at home from now on: its request id counts there too (rules Q9e, R6, R24)."""
-        self.unbind(stream)
+        """Note where a stream is at home from now on: its request id counts there, and where it came from (Q9e)."""
+        self._leave(stream)
+        if stream.scope != stream.opened_in:
+            self.forget_id(stream, stream.scope)
         stream.scope = scope
         self.bound.setdefault(scope, {})[stream.stream_id] = None
         self.calls[scope, stream.request_id] = stream.stream_id
@@ -288,15 +290,22 @@ class Registry:
         return self.take_prepared(None, 0) or encode_message(message)
 
     def unbind(self, stream: Stream) -> None:
-        """Forget where a stream is at home."""
+        """Forget where a stream is at home, and where it was opened."""
+        self._leave(stream)
+        for scope in (stream.scope, stream.opened_in):
+            self.forget_id(stream, scope)
+
+    def _leave(self, stream: Stream) -> None:
         members = self.bound.get(stream.scope)
         if members is not None:
             members.pop(stream.stream_id, None)
             if not members:
                 del self.bound[stream.scope]
-        home = (stream.scope, stream.request_id)
-        if self.calls.get(home) == stream.stream_id:
-            del self.calls[home]
+
+    def forget_id(self, stream: Stream, scope: Scope) -> None:
+        """Let the id of a stream's request name nothing any more in a scope: it was answered there, or left it."""
+        if self.calls.get((scope, stream.request_id)) == stream.stream_id:
+            del self.calls[scope, stream.request_id]
 
     def fork(self) -> Self:
         """Return an independent copy, for explorers and what-if questions; entries and messages are shared."""
@@ -325,7 +334,7 @@ class Registry:
         interval = self.config.takeover_interval
         return (
             tuple(stream.snapshot(interval, now) for stream in self.streams.values()),
-            frozenset(stream.stream_id for stream in self.streams.values() if self._is_eclipsed(stream)),
+            tuple(self._eclipses(stream) for stream in self.streams.values()),
             tuple((path.snapshot(), self._silent_for(path, now)) for path in self.connections.values()),
             tuple(sorted(self.resumes.items(), key=repr)),
             self.gate.snapshot(),
@@ -337,10 +346,12 @@ class Registry:
             self.service,
         )
 
-    def _is_eclipsed(self, stream: Stream) -> bool:
-        """Return whether the id of a stream's request names another one where both are at home, or none any more."""
-        alive = stream.state is not StreamState.GONE
-        return alive and self.calls.get((stream.scope, stream.request_id)) != stream.stream_id
+    def _eclipses(self, stream: Stream) -> tuple[bool, ...]:
+        """Return whether the id of a stream's request names another one, or none, where it counts (rule Q9e)."""
+        if stream.state is StreamState.GONE:
+            return ()
+        named = (self.calls.get((scope, stream.request_id)) for scope in (stream.scope, stream.opened_in))
+        return tuple(stream_id != stream.stream_id for stream_id in named)
 
     def _silent_for(self, path: Connection, now: float) -> float | None:
         """Return what a keep-alive will look at, if one is due some time."""

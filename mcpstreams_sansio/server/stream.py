@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from enum import Enum, unique
-from typing import Self, TypeAlias, final
+from typing import ClassVar, Self, TypeAlias, final
 
 import attrs
 
@@ -28,6 +28,9 @@ from mcpstreams_sansio.wire.tags import tagged
 class ByCall:
     """The connection on which the call came, first or again."""
 
+    owes_call: ClassVar = True
+    """The call's own id waits for its answer there."""
+
 
 @final
 @attrs.frozen
@@ -36,12 +39,16 @@ class ByResume:
 
     request_id: RequestId | None
     """None for a resume without an id: it has no result (rule D2)."""
+    owes_call: bool = False
+    """The call came on this very connection, which attached again: its own id waits for its answer too (R14)."""
 
 
 @final
 @attrs.frozen
 class ByCursor:
     """An HTTP GET with a cursor (rule R17)."""
+
+    owes_call: ClassVar = False
 
 
 Origin: TypeAlias = ByCall | ByResume | ByCursor
@@ -107,6 +114,8 @@ class Stream:
     principal: Principal | None
     scope: Scope
     """Where it was attached last: what answers, cancels and acknowledgements are entitled by (rules R6, R24)."""
+    opened_in: Scope
+    """Where its call came from: its request can be cancelled there all the same (rule Q9e)."""
     owner: Owner
     """Whose quota it counts against, fixed when it was opened."""
     tokens: list[Digest] = attrs.field(factory=list, repr=False)

@@ -72,6 +72,36 @@ def test_r14_a_refused_attempt_does_not_count() -> None:
     assert messages(other) == ["error 9 invalid_cursor", "create"]
 
 
+@pytest.mark.rule("R14", "Q3d")
+def test_r14_every_request_that_waits_on_the_fenced_connection_is_told() -> None:
+    talk = Conversation()
+    line, other = talk.connect(), talk.connect()
+    line.call(7, peer=MARKER, attempt="a.1")
+    for number in (2, 3):
+        line.resume(number, attempt=f"a.{number}")
+    assert messages(line) == ["create", "create", "error 2 superseded", "create"], "7 is still to be answered here"
+    other.resume(9, attempt="a.4")
+    assert messages(line)[-2:] == ["error 3 superseded", "error 7 superseded"]
+    talk.respond()
+    assert messages(other) == ["create", "result 7", "end", "result 9"]
+
+
+@pytest.mark.rule("R14")
+def test_r14_what_was_answered_on_the_fenced_connection_is_not_answered_again() -> None:
+    talk = Conversation(StreamsConfig(max_write_bytes=1))
+    line, other = talk.connect(), talk.connect()
+    line.call(7, peer=MARKER, attempt="a.1")
+    line.resume(8, after=1, attempt="a.2")
+    line.reads = False
+    talk.respond()
+    line.ack(0)
+    assert messages(line) == ["create", "result 7"], "and not yet the end"
+    other.resume(9, after=1, attempt="a.3")
+    line.reads = True
+    line.take()
+    assert messages(line) == ["create", "result 7", "error 8 superseded"]
+
+
 @pytest.mark.rule("R14", "Q11h")
 def test_r14_the_attempts_of_so_many_clients_are_remembered() -> None:
     talk = Conversation(StreamsConfig(max_instances=2))

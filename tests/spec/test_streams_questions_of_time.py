@@ -269,6 +269,50 @@ def test_a_cancelled_id_means_the_request_of_that_connection_or_session() -> Non
 
 
 @pytest.mark.rule("Q9e")
+def test_the_session_of_a_call_cancels_it_although_another_one_has_it_now() -> None:
+    talk = Conversation()
+    first, second, third = talk.exchange("a"), talk.exchange("b"), talk.exchange("c")
+    first.call(7)
+    first.lose()
+    second.resume()
+    second.lose()
+    third.resume()
+    talk.exchange("b").cancelled(7)
+    talk.exchange("a", principal="mallory").cancelled(7)
+    assert talk.application() == ["start s1"]
+    talk.exchange("a").cancelled(7)
+    assert talk.application() == ["cancel s1: cancelled"]
+
+
+@pytest.mark.rule("Q9e", "Q3c")
+def test_where_a_call_came_from_its_id_is_taken_until_it_is_answered_anywhere() -> None:
+    talk = Conversation()
+    first, second = talk.exchange("a"), talk.exchange("b")
+    first.call(7)
+    first.lose()
+    second.resume()
+    again = talk.exchange("a")
+    again.call(7, "s2")
+    assert messages(again) == ["error 7 id_in_use"]
+    talk.respond("s1")
+    later = talk.exchange("a")
+    later.call(7, "s3")
+    assert messages(later) == ["create"]
+
+
+@pytest.mark.rule("Q9e", "R14")
+def test_an_id_that_was_answered_by_a_takeover_names_nothing_any_more() -> None:
+    talk = Conversation()
+    line, other = talk.connect(), talk.connect()
+    line.call(7, peer=MARKER, attempt="a.1")
+    other.resume(9, attempt="a.2")
+    line.cancelled(7)
+    line.call(7, "s2", peer=MARKER)
+    assert messages(line) == ["create", "error 7 superseded", "create"]
+    assert talk.application() == ["start s1", "start s2"]
+
+
+@pytest.mark.rule("Q9e")
 def test_in_a_session_a_call_is_cancelled_on_any_exchange() -> None:
     talk = Conversation()
     exchange, other, foreign = talk.exchange("a"), talk.exchange("a"), talk.exchange("b")
