@@ -52,6 +52,9 @@ class StreamsConfig:
     """Unanswered questions of one stream."""
     max_tokens: int = attrs.field(default=4, validator=at_least_one)
     """Accepted token digests of one stream; the oldest goes first (rule R3)."""
+    max_resumes: int = attrs.field(default=20, validator=at_least_one)
+    """Attachments of one stream in a row; after that one every `resume_interval`, earlier ones are refused `too_early`
+    (rule Q11h)."""
     max_instances: int = attrs.field(default=16, validator=at_least_one)
     """Client instances whose attempt numbers a stream remembers (rule R14)."""
     max_keys: int = attrs.field(default=100_000, validator=at_least_one)
@@ -93,6 +96,8 @@ class StreamsConfig:
     """Seconds of silence after which something is sent while a stream is attached (rule R15)."""
     takeover_interval: float = attrs.field(default=1.0, validator=not_negative)
     """Seconds between two takeovers of one stream by clients that send no attempt numbers (rule R14)."""
+    resume_interval: float = attrs.field(default=1.0, validator=not_negative)
+    """Seconds between two attachments of one stream that were not saved up; 0 does not limit them (rule Q11h)."""
     takeover_retry_ms: int = attrs.field(default=30_000, validator=at_least_one)
     """Pause asked of an HTTP client whose stream another one took over (rule R14)."""
     retry_ms: int = attrs.field(default=1_000, validator=at_least_one)

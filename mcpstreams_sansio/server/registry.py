@@ -331,9 +331,8 @@ class Registry:
 
     def snapshot(self, now: float) -> tuple[object, ...]:
         """Return a hashable value, equal for registries that will behave alike; times are relative to `now`."""
-        interval = self.config.takeover_interval
         return (
-            tuple(stream.snapshot(interval, now) for stream in self.streams.values()),
+            tuple(stream.snapshot(self.config, now) for stream in self.streams.values()),
             tuple(self._eclipses(stream) for stream in self.streams.values()),
             tuple((path.snapshot(), self._silent_for(path, now)) for path in self.connections.values()),
             tuple(sorted(self.resumes.items(), key=repr)),

@@ -177,8 +177,8 @@ def _take_over(registry: Registry, path: Connection, stream: Stream, claim: Clai
     if attempt is not None and not stream.supersedes(attempt.instance, attempt.number):
         replies.refuse(registry, path, claim.request_id, Reason.SUPERSEDED)
         return
-    wait = stream.takeover_wait(registry.config.takeover_interval, registry.now)
-    if attempt is None and stream.attachment is not None and wait:
+    wait = _wait_for(registry, stream, attempt)
+    if wait:
         replies.refuse(registry, path, claim.request_id, Reason.TOO_EARLY, retry_after=wait)
         return
     log = stream.log
@@ -194,6 +194,7 @@ def _take_over(registry: Registry, path: Connection, stream: Stream, claim: Clai
         stream.note_attempt(attempt.instance, attempt.number, registry.config.max_instances)
     else:
         stream.last_takeover = registry.now
+    stream.rested_at = max(stream.rested_at, registry.now) + registry.config.resume_interval
     # `end` is delivered again to whoever asks again, so a cursor never confirms it (rules P17, Q9a).
     last = log.produced - 1 if stream.complete and stream.announced else log.produced
     position = max(log.confirmed, log.first_available - 1) if after is None else after
@@ -215,6 +216,14 @@ def _lost_above(stream: Stream, claim: Claim) -> int:
         return 0
     known = 0 if isinstance(claim.origin, ByCursor) or not stream.announced else 1
     return stream.log.lost_after(max(claim.after, known))
+
+
+def _wait_for(registry: Registry, stream: Stream, attempt: Attempt | None) -> float:
+    """Return for how many seconds a stream can not be had: all resumes have a rate, and stock takeovers an own one."""
+    wait = stream.resume_wait(registry.config, registry.now)
+    if attempt is None and stream.attachment is not None:
+        return max(wait, stream.takeover_wait(registry.config.takeover_interval, registry.now))
+    return wait
 
 
 def receive_poll(registry: Registry, event: PollReceived) -> None:

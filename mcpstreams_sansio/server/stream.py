@@ -129,6 +129,8 @@ class Stream:
     asks: dict[str, OpenAsk] = attrs.field(factory=dict)
     last_takeover: float = float("-inf")
     """When a client without attempt numbers attached last (rule R14)."""
+    rested_at: float = float("-inf")
+    """When it may be attached `max_resumes` times in a row again: each attachment puts it off (rule Q11h)."""
     reason: Reason | None = None
     """Why it is gone, or why its application may not go on."""
 
@@ -243,11 +245,15 @@ class Stream:
             asks=self.asks.copy(),
         )
 
+    def resume_wait(self, config: StreamsConfig, now: float) -> float:
+        """Return for how many seconds the stream can not be attached once more, by whomever (rule Q11h)."""
+        return max(self.rested_at - now - (config.max_resumes - 1) * config.resume_interval, 0.0)
+
     def takeover_wait(self, interval: float, now: float) -> float:
         """Return for how many seconds a client without attempt numbers takes over too hastily (rule R14)."""
         return max(self.last_takeover + interval - now, 0.0)
 
-    def snapshot(self, takeover_interval: float, now: float) -> tuple[object, ...]:
+    def snapshot(self, config: StreamsConfig, now: float) -> tuple[object, ...]:
         """Return a hashable value, equal for streams that will behave alike. The scope stands for whose it is."""
         attachment = self.attachment
         return (
@@ -259,7 +265,8 @@ class Stream:
             self.handler,
             self.scope,
             self.reason,
-            self.takeover_wait(takeover_interval, now),
+            self.takeover_wait(config.takeover_interval, now),
+            max(self.rested_at - now, 0.0),
             self.log.snapshot(now),
             None
             if attachment is None

@@ -71,6 +71,7 @@ SERVER_CONFIG: Final = StreamsConfig(
     tombstone_ttl=FAR,
     key_ttl=FAR,
     ask_timeout=128.0,
+    resume_interval=0.0,  # the worlds are too short for a rate, and would differ by what is left of it
     stall_timeout=None,
     keepalive=None,
     retry_ms=1_000,

@@ -7,9 +7,10 @@ import pytest
 from mcpstreams_sansio.connections import Framing
 from mcpstreams_sansio.server.config import StreamsConfig
 from mcpstreams_sansio.server.effects import BodyKind, WriteLog
-from mcpstreams_sansio.server.inputs import BodyPolicy, StreamKind
+from mcpstreams_sansio.server.inputs import BodyPolicy, Peer, StreamKind
 from mcpstreams_sansio.server.table import StreamState
-from tests.sansio.server.conversation import MARKER, STOCK, Client, Conversation, Way
+from mcpstreams_sansio.wire.refusals import Reason, Refusal, read_refusal
+from tests.sansio.server.conversation import DRAFT, KEY, MARKER, STOCK, Client, Conversation, Way, token_of
 from tests.sansio.server.words import gist
 
 
@@ -114,6 +115,39 @@ def test_r14_the_attempts_of_so_many_clients_are_remembered() -> None:
     assert messages(line)[-1] == "error 10 superseded"
     line.resume(11, attempt="a.1")
     assert messages(line)[-1] == "create"
+
+
+@pytest.mark.rule("Q11h", "P40")
+@pytest.mark.parametrize("peer", [MARKER, DRAFT])
+def test_a_stream_is_attached_so_often_in_a_row_and_then_at_a_rate(peer: Peer) -> None:
+    talk = Conversation(StreamsConfig(max_resumes=3, resume_interval=2.0, takeover_interval=0))
+    talk.connect().call(7, peer=peer)
+    talk.wait(0.5)
+    others = [talk.connect() for _ in range(6)]
+    for number, other in enumerate(others):
+        if number == 5:
+            talk.wait(2.0)
+        other.resume(9, attempt=f"a.{number}" if peer.marker else None)
+    answers = [messages(other)[0] for other in others]
+    assert answers == ["create", "create", "create", "error 9 too_early", "error 9 too_early", "create"]
+    others[-1].lose()
+    late = talk.connect()
+    late.resume(9, attempt="b.1" if peer.marker else None)
+    assert read_refusal(late.error) == Refusal(Reason.TOO_EARLY, retry_after=2.0), "attached or not"
+    assert late.poll() == "live", "to ask is no resume"
+    talk.wait(6)
+    for number in range(3):
+        talk.connect().resume(9, attempt=f"c.{number}" if peer.marker else None)
+    assert talk.observed()[-1] == "s1 attached to 10"
+
+
+@pytest.mark.rule("Q11h", "R21")
+def test_a_call_that_is_sent_again_and_again_counts_as_resumes_do() -> None:
+    talk = Conversation(StreamsConfig(max_resumes=2, resume_interval=2.0))
+    line = talk.connect()
+    for number in range(4):
+        line.call(7, f"s{number}", peer=MARKER, key=KEY, attempt=f"a.{number}", token=token_of("s0"))
+    assert messages(line) == ["create", "create", "create", "error 7 too_early"]
 
 
 @pytest.mark.rule("R15")

@@ -12,7 +12,7 @@ from mcpstreams_sansio.server.config import StreamsConfig
 DEFAULTS = attrs.asdict(StreamsConfig())
 COUNTS = [name for name, value in DEFAULTS.items() if type(value) is int]
 TIMES = [name for name, value in DEFAULTS.items() if type(value) is float]
-MAY_BE_NOTHING = {"redelivery_window", "takeover_interval"}
+MAY_BE_NOTHING = {"redelivery_window", "takeover_interval", "resume_interval"}
 
 
 def config(name: str, value: object) -> StreamsConfig:
