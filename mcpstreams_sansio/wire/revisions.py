@@ -1,6 +1,6 @@
 """What each revision of the protocol means for streams: one table, so that no condition is scattered over the code.
 
-Spec: rules D4, D5, R20.
+Spec: rules D4, D5.
 """
 
 from __future__ import annotations
@@ -11,8 +11,6 @@ from types import MappingProxyType
 from typing import Final, final
 
 import attrs
-
-from mcpstreams_sansio.wire.marker import META_STREAM_ID
 
 
 @enum.unique
@@ -47,12 +45,6 @@ class AfterLoss(enum.Enum):
 class RevisionRules:
     """One row of the table."""
 
-    marker_place: str
-    """The member of `capabilities`, on either side, under which the marker stands."""
-
-    stream_id_key: str
-    """What the stream's id is called in the `_meta` of a tagged message (rule R4)."""
-
     primes: bool
     """Event streams begin with an event without data; older clients try to read it as JSON (rule H19)."""
 
@@ -61,12 +53,6 @@ class RevisionRules:
 
     after_loss_on_shared: AfterLoss
     """The same on a connection that carries everything: bytes, lines, WebSocket (rule R2)."""
-
-    server_requests: bool
-    """The server may send requests of its own inside a call (rule R24)."""
-
-    defines_batches: bool
-    """It knows arrays of messages. They are refused here all the same, which deviates where this holds (rule R20)."""
 
     session_header: str
     """How it spells the header with the session id; reading minds no case (rule H5)."""
@@ -78,41 +64,29 @@ class RevisionRules:
 REVISIONS: Final[Mapping[Revision, RevisionRules]] = MappingProxyType(
     {
         Revision.R2025_03_26: RevisionRules(
-            marker_place="experimental",
-            stream_id_key=META_STREAM_ID,
             primes=False,
             after_loss_on_http=AfterLoss.RUN_ON,
             after_loss_on_shared=AfterLoss.CANCEL,
-            server_requests=True,
-            defines_batches=True,
             session_header="Mcp-Session-Id",
             version_header=None,
         ),
         Revision.R2025_06_18: RevisionRules(
-            marker_place="experimental",
-            stream_id_key=META_STREAM_ID,
             primes=False,
             after_loss_on_http=AfterLoss.RUN_ON,
             after_loss_on_shared=AfterLoss.CANCEL,
-            server_requests=True,
-            defines_batches=False,
             session_header="Mcp-Session-Id",
             version_header="MCP-Protocol-Version",
         ),
         Revision.R2025_11_25: RevisionRules(
-            marker_place="experimental",
-            stream_id_key=META_STREAM_ID,
             primes=True,
             after_loss_on_http=AfterLoss.RUN_ON,
             after_loss_on_shared=AfterLoss.CANCEL,
-            server_requests=True,
-            defines_batches=False,
             session_header="MCP-Session-Id",
             version_header="MCP-Protocol-Version",
         ),
     }
 )
-"""The whole table: a row for each revision, a cell for each question (rule D5)."""
+"""The whole table: a row for each revision, a cell for each question in which they differ (rule D5)."""
 
 _SERVED: Final = {revision.value: revision for revision in Revision}
 

@@ -24,7 +24,6 @@ from mcpstreams_sansio.wire.handshake import (
 )
 from mcpstreams_sansio.wire.jsonrpc import JSONObject, JSONValue, Request, Response, decode_message, encode_message
 from mcpstreams_sansio.wire.marker import MARKER, ClientMarker, ServerMarker
-from mcpstreams_sansio.wire.revisions import REVISIONS
 from tests.sansio.wire.json_values import OBJECTS, unknown_members
 
 INFO: JSONObject = {"name": "n", "version": "1"}
@@ -186,16 +185,15 @@ def test_a_server_without_the_extension_says_only_what_its_application_says() ->
     assert server_capabilities(application, None) == ServerCapabilities(ServerExperimental(), {"tools": {}})
 
 
-@pytest.mark.rule("D4", "D5")
-def test_the_marker_stands_where_the_table_of_revisions_says() -> None:
+@pytest.mark.rule("P3", "D4")
+def test_the_marker_is_an_experiment_on_either_side() -> None:
     client = initialize_request(1, ClientHello("v", client_capabilities({}), INFO)).params
     server = initialize_response(1, ServerHello("v", server_capabilities({}, ServerMarker("i", 1)), INFO)).result
-    for rules in REVISIONS.values():
-        for holder in (client, server):
-            assert holder is not None
-            capabilities = holder["capabilities"]
-            assert isinstance(capabilities, dict)
-            assert MARKER in capabilities[rules.marker_place]
+    for holder in (client, server):
+        assert holder is not None
+        capabilities = holder["capabilities"]
+        assert isinstance(capabilities, dict)
+        assert MARKER in capabilities["experimental"]
 
 
 @pytest.mark.parametrize(
