@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from mcpstreams_sansio.connections import ConnectionLost, EndOfFile, Written
 from mcpstreams_sansio.errors import LocalProtocolError
 from mcpstreams_sansio.framing.event_ids import MAX_SEQUENCE, event_id
@@ -18,6 +20,7 @@ from mcpstreams_sansio.server.inputs import (
     CursorReceived,
     LogWritten,
     OpenStream,
+    PeerHeard,
     PollReceived,
     Reply,
     Respond,
@@ -41,12 +44,8 @@ from mcpstreams_sansio.wire.meta import check_application_meta, check_applicatio
 from mcpstreams_sansio.wire.reserved import check_application_method
 from mcpstreams_sansio.wire.streams import StreamCreate
 
-ON_A_CONNECTION = (
-    ConnectionLost,
-    EndOfFile,
-    Written,
-    Reply,
-    Accept,
+SAID_BY_A_PEER: Final = (
+    PeerHeard,
     CallReceived,
     ResumeReceived,
     CursorReceived,
@@ -56,6 +55,9 @@ ON_A_CONNECTION = (
     CancelReceived,
     CancelledReceived,
 )
+"""Whatever shows that the peer of a connection is there."""
+
+_ON_A_CONNECTION: Final = (ConnectionLost, EndOfFile, Written, Reply, Accept, *SAID_BY_A_PEER)
 
 
 def check(registry: Registry, event: StreamsInput) -> Prepared | None:
@@ -84,7 +86,7 @@ def check(registry: Registry, event: StreamsInput) -> Prepared | None:
 
 
 def _check_arrival(registry: Registry, event: StreamsInput) -> None:
-    if isinstance(event, ON_A_CONNECTION) and event.connection_id > registry.highest_connection:
+    if isinstance(event, _ON_A_CONNECTION) and event.connection_id > registry.highest_connection:
         raise LocalProtocolError("there never was such a connection")
     if not is_request_id(_asked(event) or ""):
         raise LocalProtocolError("the id of a request is too long")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import final
+from typing import Final, final
 
 import attrs
 
 from mcpstreams_sansio.validators import at_least_one, not_negative, positive, positive_or_none
 from mcpstreams_sansio.wire.streams import CreateShape
+
+SIGNS_OF_LIFE: Final = 3
+"""How many pings in a row a peer may leave without any sign of life; `keepalive` later its connection is given up."""
 
 
 @final
@@ -93,7 +96,8 @@ class StreamsConfig:
     stall_timeout: float | None = attrs.field(default=30.0, validator=positive_or_none)
     """Seconds for which a `Write` may be outstanding (rule R11)."""
     keepalive: float | None = attrs.field(default=15.0, validator=positive_or_none)
-    """Seconds of silence after which something is sent while a stream is attached (rule R15)."""
+    """Seconds of silence after which something is sent while a stream is attached (rule R15). A peer that
+    can answer and gives no sign of life to several of them is given up (rule Q7a)."""
     takeover_interval: float = attrs.field(default=1.0, validator=not_negative)
     """Seconds between two takeovers of one stream by clients that send no attempt numbers (rule R14)."""
     resume_interval: float = attrs.field(default=1.0, validator=not_negative)

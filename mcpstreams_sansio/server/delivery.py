@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mcpstreams_sansio.connections import DropReason, EndWriting, Framing, Write
 from mcpstreams_sansio.server import attachments, lifecycle, paths, production, room
+from mcpstreams_sansio.server.config import SIGNS_OF_LIFE
 from mcpstreams_sansio.server.effects import BeginBody, BodyKind
 from mcpstreams_sansio.server.outbox import Connection, Phase
 from mcpstreams_sansio.server.records import EntryKind
@@ -118,7 +119,7 @@ def _after_turn(registry: Registry, stream: Stream) -> None:
 
 
 def keep_alive(registry: Registry, path: Connection) -> None:
-    """Say something on a connection that delivers and has been silent (rule R15, case R2).
+    """Say something on a connection that delivers and has been silent; give it up if its peer is too (R15, Q7a).
 
     Nothing is said where nothing can be written now: behind an outstanding write it would only queue up, and an
     exchange that is undecided may become one JSON message.
@@ -131,8 +132,11 @@ def keep_alive(registry: Registry, path: Connection) -> None:
     if silent_since + interval <= registry.now:
         if path.framing is Framing.HTTP:
             path.keep_alive()
-        else:
+        elif path.unheard < SIGNS_OF_LIFE:
             path.reply(path.next_ping())
+        else:
+            paths.drop(registry, path, DropReason.SILENT)
+            return
         registry.touch(path.connection_id)
         silent_since = registry.now
     registry.deadlines.set((ConnectionTimer.KEEPALIVE, path.connection_id), silent_since + interval)

@@ -100,6 +100,17 @@ class ConnectionOpened:
 
 @final
 @attrs.frozen
+class PeerHeard:
+    """Something came from a peer, whatever it means: it is still there (rule Q7a).
+
+    All that a peer wants of streams shows it as well. This is for what means nothing by itself, such as half a message.
+    """
+
+    connection_id: ConnectionId
+
+
+@final
+@attrs.frozen
 class ScopeEnded:
     """An HTTP session is over: silent streams go, announced ones are detached (rule R16)."""
 
@@ -330,6 +341,7 @@ ServerOrder: TypeAlias = SendMessage | AskPeer | WithdrawAsk | Respond | Release
 
 StreamsInput: TypeAlias = (
     ConnectionOpened
+    | PeerHeard
     | ConnectionLost
     | EndOfFile
     | ScopeEnded

@@ -58,6 +58,7 @@ from mcpstreams_sansio.server.inputs import (
     Drain,
     LogFailed,
     LogWritten,
+    PeerHeard,
     Scope,
     ScopeEnded,
     ServerOrder,
@@ -237,12 +238,13 @@ class Server:
             case _:
                 return [event]
 
-    def _read(self, event: BytesReceived | EndOfFile) -> Iterator[FrontInput]:
+    def _read(self, event: BytesReceived | EndOfFile) -> Iterator[FrontInput | StreamsInput]:
         """Read what a peer sent, one message after another, for as long as it is worth an answer."""
         peer = self._peers.get(event.connection_id)
         if peer is None:
             return
         peer.receive(event)
+        yield PeerHeard(event.connection_id)
         while (received := peer.next_inputs(event.entropy)) is not None:
             yield from received
             if not self._streams.serves(event.connection_id):

@@ -119,6 +119,8 @@ class Connection:
     reply_bytes: int = 0
     """Bytes of the messages that wait, for their turn or for the log."""
     _pings: int = 0
+    unheard: int = 0
+    """Pings since the last sign of life."""
     refusal: RefusalStatus | None = None
     """What the one reply of an HTTP exchange refuses, if it does."""
 
@@ -187,6 +189,8 @@ class Connection:
     def next_ping(self) -> bytes:
         """Return a ping, whose answer nobody needs: that something comes is the answer (rule R15)."""
         self._pings += 1
+        if self.phase is Phase.OPEN:  # who has hung up can not answer
+            self.unheard += 1
         return encode_message(Request(f"keepalive-{self._pings}", "ping"))
 
     def make_ready(self, stream_id: StreamId) -> None:

@@ -49,14 +49,20 @@ def drop(registry: Registry, path: Connection, reason: DropReason) -> None:
     remove(registry, path)
 
 
-def drop_flooded(registry: Registry, connection_id: ConnectionId) -> None:
+def note_life(registry: Registry, connection_id: ConnectionId) -> None:
+    """Note that a peer has said something, and look at what that has made of its replies (rules Q7a, R11)."""
+    path = registry.connections.get(connection_id)
+    if path is not None:
+        path.unheard = 0
+        _drop_flooded(registry, path)
+
+
+def _drop_flooded(registry: Registry, path: Connection) -> None:
     """Give up a connection whose replies would exceed their limit whatever the next write takes of them.
 
     What else came with them is not even looked at: who sends a heap of nonsense at once shall not hold up the others.
     """
-    path = registry.connections.get(connection_id)
-    limit = registry.config.max_reply_bytes + registry.config.max_write_bytes
-    if path is not None and path.reply_bytes > limit:
+    if path.reply_bytes > registry.config.max_reply_bytes + registry.config.max_write_bytes:
         drop(registry, path, DropReason.FLOODED)
 
 
@@ -79,6 +85,7 @@ def reply(registry: Registry, event: Reply) -> None:
     if path is not None:
         path.reply(registry.encoded_reply(event.message))
         registry.touch(path.connection_id)
+        _drop_flooded(registry, path)
 
 
 def accept(registry: Registry, event: Accept) -> None:

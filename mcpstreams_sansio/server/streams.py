@@ -13,7 +13,7 @@ from typing import Final, Never, final
 from mcpstreams_sansio.connections import ConnectionLost, DeadlineReached, EndOfFile, Written
 from mcpstreams_sansio.ids import ConnectionId, StreamId
 from mcpstreams_sansio.server import clock, delivery, durability, lifecycle, paths, production, requests, room
-from mcpstreams_sansio.server.checks import ON_A_CONNECTION, check
+from mcpstreams_sansio.server.checks import SAID_BY_A_PEER, check
 from mcpstreams_sansio.server.config import StreamsConfig
 from mcpstreams_sansio.server.effects import StreamsEffect
 from mcpstreams_sansio.server.inputs import (
@@ -30,6 +30,7 @@ from mcpstreams_sansio.server.inputs import (
     LogFailed,
     LogWritten,
     OpenStream,
+    PeerHeard,
     PollReceived,
     ReleaseStream,
     Reply,
@@ -141,8 +142,8 @@ class ServerStreams:
         registry.prepared = prepared
         _APPLY[type(event)](registry, event)  # type: ignore[arg-type]  # a test pairs each type with its function
         registry.prepared = None
-        if isinstance(event, ON_A_CONNECTION):
-            paths.drop_flooded(registry, event.connection_id)
+        if isinstance(event, SAID_BY_A_PEER):
+            paths.note_life(registry, event.connection_id)
 
     def next_deadline(self) -> float | None:
         """Return when `DeadlineReached` is due, on the clock of `now`; None if nothing waits for time."""
@@ -189,12 +190,17 @@ def _release(registry: Registry, event: ReleaseStream) -> None:
         lifecycle.release(registry, stream)
 
 
+def _hear(_: Registry, __: PeerHeard) -> None:
+    """Any word of a peer is a sign of life: that is noted of all of them."""
+
+
 def _wake(_: Registry, __: DeadlineReached) -> None:
     """What was due is done already."""
 
 
 _APPLY: Final[dict[type[StreamsInput], Callable[[Registry, Never], None]]] = {
     ConnectionOpened: paths.open_connection,
+    PeerHeard: _hear,
     ConnectionLost: paths.lose_connection,
     EndOfFile: paths.end_reading,
     Written: paths.note_written,

@@ -9,6 +9,7 @@ import pytest
 from mcpstreams_sansio.connections import DropConnection, DropReason, EndWriting, Framing
 from mcpstreams_sansio.errors import INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR
 from mcpstreams_sansio.server.config import StreamsConfig
+from mcpstreams_sansio.server.effects import StreamDetached
 from mcpstreams_sansio.server.machine import Server, ServerConfig
 from mcpstreams_sansio.wire.jsonrpc import (
     ErrorResponse,
@@ -362,3 +363,17 @@ def test_of_a_heap_of_nonsense_no_more_is_read_than_is_worth_an_answer() -> None
     assert peer.messages < 1_000
     assert one.calls == []
     one.assert_at_rest()
+
+
+@pytest.mark.rule("Q7a")
+def test_a_peer_is_there_as_long_as_bytes_come() -> None:
+    one = Serving(Server(ServerConfig(identity=IDENTITY)))
+    seen = one.greet(MARKED)
+    one.send(seen, Request(1, "tools/call"))
+    for _ in range(10):
+        one.wait(40)
+        one.feed(seen, b" ")  # a long line, slowly
+    assert one.heard(StreamDetached) == []
+    one.wait(60)
+    assert seen.over == DropConnection(seen.connection_id, DropReason.SILENT)
+    assert one.heard(StreamDetached) == [StreamDetached(one.call.stream_id)]

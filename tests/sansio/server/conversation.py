@@ -127,6 +127,10 @@ class Client:
     way: Way = Way.OPEN
     reads: bool = True
     """Whether what is written is taken at once; else `take` reports it."""
+    alive: bool = True
+    """Whether it answers what asks for a sign of life."""
+    _pings: list[RequestId] = attrs.field(factory=list)
+    """Those that it has not answered."""
     outstanding: Write | None = None
     head: BeginBody | None = None
     dropped: DropReason | None = None
@@ -177,6 +181,9 @@ class Client:
         if self.body is BodyKind.EVENTS:
             return self._read_event(chunk)
         self.messages.append(decode_message(chunk.removesuffix(b"\n") if self.framing is Framing.LINES else chunk))
+        match self.messages[-1]:
+            case Request(id=ping) if str(ping).startswith("keepalive-"):
+                self._pings.append(ping)
         return gist(self.messages[-1])
 
     def _read_event(self, chunk: bytes) -> str:
@@ -196,6 +203,11 @@ class Client:
         return f"{position} {gist(self.messages[-1])}"
 
     # what it does
+
+    def answer_pings(self) -> None:
+        pings, self._pings = self._pings, []
+        for ping in pings:
+            self.answer(ping)
 
     def take(self) -> None:
         """Take what was written, after all."""
@@ -467,6 +479,8 @@ class Conversation:
         for client in self.clients.values():
             if client.outstanding is not None and client.reads and client.way is not Way.LOST:
                 client.take()
+                if client.alive and client.open:
+                    client.answer_pings()
         return effects
 
     def _carry_out(self, effect: StreamsEffect) -> None:

@@ -23,6 +23,7 @@ from mcpstreams_sansio.server.inputs import (
     CursorReceived,
     LogWritten,
     OpenStream,
+    PeerHeard,
     PollReceived,
     Reply,
     Respond,
@@ -67,6 +68,7 @@ def ends(stream_id: StreamId, request_id: int, result: object) -> Respond:
 
 WRONG: dict[str, StreamsInput] = {
     "a connection that never was is lost": ConnectionLost(NEVER),
+    "a connection that never was is heard": PeerHeard(NEVER),
     "a connection that never was is half closed": EndOfFile(NEVER, Entropy(b"a seed of sixteen bytes")),
     "a connection that never was has written": Written(NEVER),
     "a reply on a connection that never was": Reply(NEVER, NOTHING),
@@ -175,6 +177,7 @@ def test_time_does_not_go_back(talk: Conversation, now: float) -> None:
 
 LATE: dict[str, Callable[[Conversation], object]] = {
     "a write is reported": lambda talk: talk.submit(Written(HERE)),
+    "its peer is heard": lambda talk: talk.submit(PeerHeard(HERE)),
     "it is lost again": lambda talk: talk.submit(ConnectionLost(HERE)),
     "its peer hangs up": lambda talk: talk.clients[HERE].hang_up(),
     "its peer calls": lambda talk: talk.clients[HERE].call(11, "s4"),

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from mcpstreams_sansio.connections import DropReason
 from mcpstreams_sansio.server.config import StreamsConfig
 from mcpstreams_sansio.server.effects import BodyKind
-from mcpstreams_sansio.server.inputs import BodyPolicy, StreamKind
+from mcpstreams_sansio.server.inputs import BodyPolicy, PeerHeard, StreamKind
+from mcpstreams_sansio.server.table import StreamState
 from tests.sansio.server.conversation import MARKER, STOCK, Conversation
 
 MOMENTS = st.floats(0, 1e9)
@@ -29,6 +30,61 @@ def test_a_silent_connection_that_delivers_is_kept_alive() -> None:
     assert (line.heard(), exchange.heard()) == ([], [])
     talk.wait(31)
     assert (line.heard(), exchange.heard()) == (["ping keepalive-1", "ping keepalive-2", "ping keepalive-3"], [":"] * 3)
+
+
+@pytest.mark.rule("Q7a", "R15")
+def test_a_peer_that_gives_no_sign_of_life_is_given_up_and_its_stream_waits_for_it() -> None:
+    talk = Conversation()
+    line = talk.connect()
+    line.alive = False
+    line.call(peer=MARKER)
+    talk.wait(59)
+    assert line.heard() == ["create", "ping keepalive-1", "ping keepalive-2", "ping keepalive-3"]
+    assert talk.state() is StreamState.LIVE
+    talk.wait(1)
+    assert line.heard() == []
+    assert line.dropped is DropReason.SILENT
+    assert talk.observed()[-1] == "s1 detached"
+    other = talk.connect()
+    other.resume(attempt="a.1")
+    talk.wait(10_000)
+    assert other.open, "it answers"
+
+
+@pytest.mark.rule("Q7a")
+@pytest.mark.parametrize("says", ["ack", "poll", "nothing that is whole"])
+def test_whatever_a_peer_says_is_a_sign_of_life(says: str) -> None:
+    talk = Conversation()
+    line = talk.connect()
+    line.alive = False
+    line.call(peer=MARKER)
+    for _ in range(10):
+        talk.wait(40)
+        match says:
+            case "ack":
+                line.ack(1)
+            case "poll":
+                line.poll()
+            case _:
+                talk.submit(PeerHeard(line.connection_id))
+    assert line.open
+    talk.wait(60)
+    assert line.dropped is DropReason.SILENT
+
+
+@pytest.mark.rule("Q7a")
+def test_who_can_not_answer_is_not_given_up_for_it() -> None:
+    talk = Conversation()
+    line, exchange = talk.connect(), talk.exchange()
+    line.alive = False
+    line.call(1, "s1", peer=STOCK)
+    exchange.call(2, "s2")
+    line.hang_up()
+    talk.wait(1_000)
+    assert line.open
+    assert exchange.open
+    talk.respond("s1")
+    assert line.heard()[-1] == "result 1"
 
 
 @pytest.mark.rule("R15")

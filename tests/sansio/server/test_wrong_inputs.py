@@ -25,6 +25,7 @@ from mcpstreams_sansio.server.inputs import (
     LogFailed,
     LogWritten,
     OpenStream,
+    PeerHeard,
     PollReceived,
     ReleaseStream,
     Reply,
@@ -55,6 +56,7 @@ SEED = Entropy(b"a seed that no other input has")
 
 ON_STREAMS: tuple[StreamsInput, ...] = (
     ConnectionOpened(FRESH, Framing.LINES, Scope("scope"), Principal("ann"), False),
+    PeerHeard(LINE),
     ConnectionLost(LINE),
     EndOfFile(LINE, SEED),
     ScopeEnded(Scope("connection 1")),
