@@ -72,7 +72,7 @@ def check(registry: Registry, event: StreamsInput) -> Prepared | None:
             return _prepare(registry, event.stream_id, event.message, event.message.params)
         case AskPeer():
             if event.ask_id in registry.asks:
-                raise LocalProtocolError("the id of an ask was used before")
+                raise LocalProtocolError("the id of an ask names a question that is still open")
             check_application_method(event.method)
             ask = Request(event.ask_id, event.method, event.params)
             return _prepare(registry, event.stream_id, ask, event.params)

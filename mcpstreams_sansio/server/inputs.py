@@ -254,7 +254,11 @@ class AskPeer:
 
     stream_id: StreamId
     ask_id: str
-    """Carries 128 unguessable bits of its own (rule R24)."""
+    """Carries 128 unguessable bits of its own, so that no question ever had it (rule R24).
+
+    Only while a question is open is its id refused for another one: what was asked before is not remembered for ever,
+    and a client would answer an old id with its old answer.
+    """
     method: str
     params: JSONObject | None = attrs.field(default=None, repr=False)
 
