@@ -239,9 +239,7 @@ CALL_TABLE: Final[Table[CallState, CallSignal]] = total_table(
         (S.CANCELLING, X.REATTACH): never("nobody wants its messages (P25)"),
         (S.CANCELLING, X.POLL): never("nobody wants its messages (P25)"),
         (S.CANCELLING, X.STRAND): never("the cancellation is out"),
-        (S.CANCELLING, X.CONTACT): to(
-            S.CANCELLING, "late messages are ignored, a late create is not resumed (Q9c, Q9d)"
-        ),
+        (S.CANCELLING, X.CONTACT): never("late messages are ignored, a late create is not resumed (Q9c, Q9d)"),
         (S.CANCELLING, X.OVERFLOW): never("nobody wants its messages (P25)"),
         (S.CANCELLING, X.DRAINED): never("nobody wants its messages (P25)"),
         (S.CANCELLING, X.LOSS): to(S.CANCEL_DUE, "its path is lost: told again (R22)"),

@@ -117,7 +117,6 @@ SERVER_CELLS_BEYOND = {
 """What no world this small comes to."""
 
 CLIENT_CELLS_BEYOND = {
-    "CANCELLING/CONTACT",
     "FULL/DETACH",
     "FULL/GIVE_UP",
     "FULL/OVERFLOW",
