@@ -44,6 +44,7 @@ from mcpstreams_sansio.client.effects import (
     ResumeReading,
     ServerConnected,
     ServerDisconnected,
+    ServerNotReached,
     UnclaimedMessage,
     UnreadableReceived,
 )
@@ -295,6 +296,7 @@ __all__ = [
     "ServerIdentity",
     "ServerInput",
     "ServerMarker",
+    "ServerNotReached",
     "ServerOrder",
     "StartCall",
     "StopCall",

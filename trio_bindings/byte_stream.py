@@ -22,6 +22,7 @@ from trio_bindings.client import ClientOptions, ClientSession, open_session
 from trio_bindings.closing import STREAM_FAILURES, close_politely
 from trio_bindings.driver import Connection, Driver
 from trio_bindings.keepalive import ask_of_silent_peers
+from trio_bindings.outage import Outage
 from trio_bindings.server import LOOPBACK, RunningServer, ServerOptions, open_server
 
 
@@ -135,11 +136,13 @@ class Dialer:
     Args:
         open_stream: Reaches the server.
         driver: Owns the machine.
+        outage: Is told why the server was not reached.
     """
 
-    def __init__(self, open_stream: Dial, driver: Driver[ClientInput, ClientEffect]) -> None:
+    def __init__(self, open_stream: Dial, driver: Driver[ClientInput, ClientEffect], outage: Outage) -> None:
         self._open_stream = open_stream
         self._driver = driver
+        self._outage = outage
         driver.route(OpenConnection, self._open)
 
     def _open(self, effect: OpenConnection) -> None:
@@ -150,7 +153,8 @@ class Dialer:
         with self._driver.carry(connection):
             try:
                 stream = await self._open_stream()
-            except (OSError, *STREAM_FAILURES):
+            except (OSError, *STREAM_FAILURES) as error:
+                self._outage.note(error)
                 self._driver.submit(ConnectFailed(connection.connection_id))
             else:
                 self._driver.submit(Connected(connection.connection_id))

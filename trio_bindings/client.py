@@ -30,6 +30,7 @@ from mcpstreams_sansio.client.effects import (
     ReplyDropped,
     ServerConnected,
     ServerDisconnected,
+    ServerNotReached,
     UnclaimedMessage,
     UnreadableReceived,
 )
@@ -47,6 +48,7 @@ from trio_bindings.calls import CallHandle, ClientCall
 from trio_bindings.driver import Driver
 from trio_bindings.entropy import fresh_entropy, fresh_instance
 from trio_bindings.errors import CallError
+from trio_bindings.outage import Outage
 from trio_bindings.tasks import LimitedTasks
 
 MAX_NOTIFICATION_TASKS: Final = 100
@@ -136,6 +138,8 @@ class ClientSession:
         self._calls: dict[CallId, ClientCall] = {}
         self._asks: dict[tuple[CallId | None, RequestId], trio.CancelScope] = {}
         self._server: ServerHello | Failure | None = None
+        self.outage = Outage(machine.config)
+        """Is told by the transport why the server was not reached."""
         self._met = trio.Event()
         self._closed = trio.Event()
         self._add_routes()
@@ -153,6 +157,7 @@ class ClientSession:
         route(ReplyDropped, self._count_dropped_reply)
         route(NoticeReceived, self._notify)
         route(ServerConnected, self._meet)
+        route(ServerNotReached, self._miss)
         route(ClientFailed, self._fail)
         route(ClientClosed, self._close)
         for kind in (NoticeDropped, ServerDisconnected, UnclaimedMessage, UnreadableReceived):
@@ -273,6 +278,10 @@ class ClientSession:
     def _meet(self, effect: ServerConnected) -> None:
         self._server = effect.server
         self._met.set()
+        self.outage.end()
+
+    def _miss(self, _: ServerNotReached) -> None:
+        self.outage.go_on()
 
     def _fail(self, effect: ClientFailed) -> None:
         self._server = effect.failure
@@ -321,7 +330,7 @@ class ClientOptions(TypedDict, total=False):
 @contextlib.asynccontextmanager
 async def open_session(
     transport: Framing | Endpoint,
-    add_routes: Callable[[Driver[ClientInput, ClientEffect]], object],
+    add_routes: Callable[[Driver[ClientInput, ClientEffect], Outage], object],
     *,
     client_info: JSONObject | None = None,
     capabilities: JSONObject | None = None,
@@ -347,8 +356,8 @@ async def open_session(
         config = ClientConfig(instance=fresh_instance())
     machine = Client(config, transport, CLIENT_INFO if client_info is None else client_info, capabilities)
     async with Driver[ClientInput, ClientEffect](machine) as driver:
-        add_routes(driver)
         session = ClientSession(driver, machine, on_request, on_notification)
+        add_routes(driver, session.outage)
         driver.submit(OpenClient())
         try:
             yield session

@@ -17,6 +17,7 @@ from mcpstreams_sansio.http.messages import HeadReceived, HTTPRequest, SendReque
 from trio_bindings.client import ClientOptions, ClientSession, open_session
 from trio_bindings.driver import Connection, Driver
 from trio_bindings.keepalive import ask_of_silent_peers
+from trio_bindings.outage import Outage
 
 CONNECT_SECONDS: Final = 10.0
 """How long reaching the server may take; how long an answer may take is the machine's business."""
@@ -33,12 +34,16 @@ class HTTPExchanges:
         driver: Owns the machine.
         http: Sends the requests.
         origin: Scheme and authority of the server, to which the machine's targets are relative.
+        outage: Is told why the server was not reached.
     """
 
-    def __init__(self, driver: Driver[ClientInput, ClientEffect], http: httpx2.AsyncClient, origin: httpx2.URL) -> None:
+    def __init__(
+        self, driver: Driver[ClientInput, ClientEffect], http: httpx2.AsyncClient, origin: httpx2.URL, outage: Outage
+    ) -> None:
         self._driver = driver
         self._http = http
         self._origin = origin
+        self._outage = outage
         driver.route(SendRequest, self._begin)
         driver.route(PauseReading, self._pause)
         driver.route(ResumeReading, self._resume)
@@ -51,9 +56,11 @@ class HTTPExchanges:
         with self._driver.carry(exchange):
             try:
                 await self._exchange(exchange, request)
-            except _NOT_REACHED:
+            except _NOT_REACHED as error:
+                self._outage.note(error)
                 self._driver.submit(ConnectFailed(exchange.connection_id))
-            except httpx2.RequestError:
+            except httpx2.RequestError as error:
+                self._outage.note(error)
                 exchange.lost()
 
     async def _exchange(self, exchange: Connection, request: HTTPRequest) -> None:
@@ -122,7 +129,7 @@ async def connect_http(
             http = await stack.enter_async_context(new_http())
         session = open_session(
             Endpoint(server.raw_path, own),
-            lambda driver: HTTPExchanges(driver, http, server),
+            lambda driver, outage: HTTPExchanges(driver, http, server, outage),
             **options,
         )
         yield await stack.enter_async_context(session)

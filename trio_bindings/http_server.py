@@ -11,8 +11,8 @@ import attrs
 import trio
 
 from mcpstreams_sansio.connections import EndWriting, Write
-from mcpstreams_sansio.http.checks import first_refusal
-from mcpstreams_sansio.http.messages import HTTPRefusal, HTTPRequest, RequestReceived, SendHead
+from mcpstreams_sansio.http.checks import check_host, check_origin, first_refusal
+from mcpstreams_sansio.http.messages import HTTPRefusal, HTTPRequest, RequestReceived, SendHead, find_header
 from mcpstreams_sansio.ids import Address, Principal
 from trio_bindings.addresses import address_of
 from trio_bindings.app import Handler
@@ -48,7 +48,8 @@ async def serve_http(
     Args:
         handler: Serves every call.
         port: Where to listen; 0 takes a free port, see `RunningServer.ports`.
-        host: Address to listen on; by default only this machine can connect.
+        host: Address to listen on; by default only this machine can connect. A server for others names the hosts that
+            they call it by in `config.http.allowed_hosts`: a request for any other one is answered 403, and logged.
         limits: Sizes and times of HTTP itself.
         authenticate: Says who made a request; asked about those that are not refused for their head.
         wrap_stream: Adds TLS, for example.
@@ -132,6 +133,7 @@ async def _next_request(
         if server.is_draining:
             return None
         head = await http.read_head()
+        _warn_of_strange_names(server, head)
         sender = first_refusal(head, server.config.http) or await _sender_of(head, authenticate, http)
         if isinstance(sender, HTTPRefusal):
             http.pass_over_body()
@@ -139,6 +141,19 @@ async def _next_request(
         return attrs.evolve(head, body=await http.read_body()), sender
     except PeerGoneError:
         return None
+
+
+def _warn_of_strange_names(server: RunningServer, head: HTTPRequest) -> None:
+    """Say under which name a request was refused: who set up the server may have forgotten it (case Q1, rule H2)."""
+    config = server.config.http
+    if check_host(head, config) is not None:
+        host = find_header(head.headers, b"host") or b""
+        server.warnings.warn("a request for the host %r was refused: HTTPConfig.allowed_hosts does not name it", host)
+    elif check_origin(head, config) is not None:
+        origin = find_header(head.headers, b"origin") or b""
+        server.warnings.warn(
+            "a request from the origin %r was refused: HTTPConfig.allowed_origins does not name it", origin
+        )
 
 
 async def _sender_of(

@@ -38,6 +38,7 @@ from trio_bindings.driver import Driver
 from trio_bindings.entropy import fresh_instance
 from trio_bindings.keepalive import ask_of_silent_peers
 from trio_bindings.logs.interface import StreamLog
+from trio_bindings.once import Once
 from trio_bindings.tasks import LimitedTasks
 
 ClientNotificationHandler: TypeAlias = Callable[[NotificationReceived], Awaitable[object]]
@@ -88,6 +89,8 @@ class RunningServer:
         self._works: dict[StreamId, Work] = {}
         self._listeners = LimitedTasks(driver.nursery, MAX_NOTIFICATION_TASKS)
         self._batches, self._next_batch = trio.open_memory_channel[WriteLog](1)  # one is outstanding (rule R11)
+        self.warnings = Once()
+        """About requests that are refused although they may be meant well."""
         self._places = max_connections
         self._waits: set[trio.CancelScope] = set()
         self._draining = trio.Event()

@@ -309,6 +309,12 @@ class ServerDisconnected:
 
 @final
 @attrs.frozen
+class ServerNotReached:
+    """No server was reached, or it was lost in the handshake. The client tries again by itself, after a pause."""
+
+
+@final
+@attrs.frozen
 class NoticeReceived:
     """The server tells something that belongs to no call."""
 

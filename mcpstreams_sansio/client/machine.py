@@ -38,6 +38,7 @@ from mcpstreams_sansio.client.effects import (
     SendOnPath,
     ServerConnected,
     ServerDisconnected,
+    ServerNotReached,
     UnclaimedMessage,
     UnreadableReceived,
 )
@@ -113,6 +114,7 @@ ClientEffect: TypeAlias = (
     | NoticeDropped
     | ServerConnected
     | ServerDisconnected
+    | ServerNotReached
     | UnclaimedMessage
     | UnreadableReceived
     | ClientFailed
@@ -281,6 +283,7 @@ class Client:
                     self._tell(output, effects)
                 case LinkFailed():
                     self._link.lose(self._now)
+                    effects.append(ServerNotReached())
                 case LinkHopeless(failure=failure):
                     self._fail(failure, effects)
                 case FrontClosed():

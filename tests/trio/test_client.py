@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from typing import get_args
@@ -126,9 +127,9 @@ async def test_every_effect_of_the_machine_has_a_route() -> None:
 
     machine = Client(SWIFT, Framing.LINES, CLIENT_INFO)
     async with new_http() as http, Driver[ClientInput, ClientEffect](machine) as driver:
-        ClientSession(driver, machine, refuse_every_request, None)
-        Dialer(dial, driver)
-        HTTPExchanges(driver, http, http.base_url)
+        session = ClientSession(driver, machine, refuse_every_request, None)
+        Dialer(dial, driver, session.outage)
+        HTTPExchanges(driver, http, http.base_url, session.outage)
         assert driver.routed == members(ClientEffect)
 
 
@@ -152,6 +153,52 @@ async def test_a_server_that_is_not_there_is_waited_for_within_the_budget(
         with pytest.raises(CallNotRunError), trio.fail_after(100):
             await session.request("tools/list")
         assert session.server is None
+
+
+@pytest.mark.parametrize("transport", ["tcp", "http"])
+async def test_of_a_server_that_is_not_there_the_log_says_so_at_once_and_once(
+    transport: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    listener = (await trio.open_tcp_listeners(0, host=LOOPBACK))[0]
+    port = listener.socket.getsockname()[1]
+    await listener.aclose()
+    config = attrs.evolve(SWIFT, patience=0.5)
+    url = f"http://{LOOPBACK}:{port}/mcp?token=secret"
+    connect = (
+        functools.partial(connect_tcp, LOOPBACK, port) if transport == "tcp" else functools.partial(connect_http, url)
+    )
+    with caplog.at_level(logging.INFO, "trio_bindings"), trio.fail_after(10):
+        async with connect(config=config) as session:
+            with pytest.raises(CallNotRunError):
+                await session.request("tools/list")
+    (record,) = caplog.records
+    assert record.levelno == logging.WARNING
+    assert "attempts" in record.getMessage()
+    assert "0.5 seconds (patience)" in record.getMessage()
+    assert "secret" not in caplog.text
+
+
+async def test_a_server_that_does_not_shake_hands_is_not_reached_and_then_it_may_be(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with open_server(do_nothing) as server:
+        streams = iter(range(3))
+
+        async def dial() -> trio.abc.Stream:
+            await trio.lowlevel.checkpoint()
+            ours, theirs = trio.testing.memory_stream_pair()
+            if next(streams) < 2:
+                await theirs.aclose()
+            else:
+                server.driver.nursery.start_soon(serve_stream, server, theirs)
+            return ours
+
+        with caplog.at_level(logging.INFO, "trio_bindings"), trio.fail_after(10):
+            async with connect_stream(dial, config=SWIFT) as session:
+                await session.connected()
+    warning, news = caplog.records
+    assert "not reached: no handshake came about" in warning.getMessage()
+    assert (news.levelno, news.getMessage()) == (logging.INFO, "the server was reached")
 
 
 async def test_a_server_that_speaks_something_else_is_no_server() -> None:

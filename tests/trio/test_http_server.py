@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
+import logging
 import ssl
 from collections.abc import AsyncIterator
 from typing import Self, final
@@ -24,6 +25,7 @@ from tests.trio.peers import DRAFT, JSON, MARKED, STOCK
 from trio_bindings.app import Call, Handler
 from trio_bindings.h11_connection import HTTPLimits
 from trio_bindings.http_server import serve_http
+from trio_bindings.once import MAX_WARNINGS
 from trio_bindings.server import LOOPBACK, RunningServer, new_identity
 
 
@@ -300,6 +302,35 @@ async def test_a_strange_host_is_refused() -> None:
         stream = await peer.connects()
         await stream.send_all(b"POST /mcp HTTP/1.1\r\nHost: evil.example\r\nContent-Length: 0\r\n\r\n")
         assert (await Exchange(stream).begins()).status == 403
+
+
+@pytest.mark.parametrize(
+    ("header", "value", "option"),
+    [("Host", "mcp.example", "allowed_hosts"), ("Origin", "http://a.example", "allowed_origins")],
+)
+async def test_who_set_up_a_server_reads_under_which_name_it_is_not_served(
+    header: str, value: str, option: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def is_refused(peer: HTTPPeer, value: str) -> None:
+        stream = await peer.connects()
+        host = b"" if header == "Host" else b"Host: localhost\r\n"
+        secret = b"Authorization: Bearer of-alice\r\nMcp-Session-Id: of-alice\r\n"
+        own = f"{header}: {value}\r\n".encode()
+        await stream.send_all(b"POST /mcp HTTP/1.1\r\n" + host + own + secret + b"Content-Length: 0\r\n\r\n")
+        assert (await Exchange(stream).begins()).status == 403
+
+    async with serving(echo) as (_, peer):
+        await is_refused(peer, value)
+        await is_refused(peer, value)
+        (record,) = caplog.records
+        assert record.levelno == logging.WARNING
+        assert repr(value) in record.getMessage()
+        assert option in record.getMessage()
+        for number in range(MAX_WARNINGS + 3):
+            await is_refused(peer, f"{number}" + "x" * 1_000)
+    assert len(caplog.records) == MAX_WARNINGS
+    assert all(len(each.getMessage()) < 300 for each in caplog.records)
+    assert "alice" not in caplog.text
 
 
 ONE_MIB = 2**20

@@ -22,6 +22,7 @@ from mcpstreams_sansio.client.effects import (
     OpenConnection,
     ServerConnected,
     ServerDisconnected,
+    ServerNotReached,
     UnreadableReceived,
 )
 from mcpstreams_sansio.client.inputs import (
@@ -152,6 +153,11 @@ def _(effect: ServerConnected) -> list[str]:
 @done.register
 def _(_: ServerDisconnected) -> list[str]:
     return ["disconnected"]
+
+
+@done.register
+def _(_: ServerNotReached) -> list[str]:
+    return ["not reached"]
 
 
 @done.register

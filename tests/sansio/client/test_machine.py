@@ -314,7 +314,7 @@ def test_what_is_wrong_whatever_the_time_comes_before_what_is_due() -> None:
     refused(driven, Notify("n", {"x": math.nan}))
     with pytest.raises(LocalProtocolError, match="must not go back"):
         driven.client.handle(DeadlineReached(), -1.0)
-    assert driven.tell(DeadlineReached()) == ["drop c1: silent", "1: ends with not run: unreached @0"]
+    assert driven.tell(DeadlineReached()) == ["drop c1: silent", "not reached", "1: ends with not run: unreached @0"]
 
 
 @pytest.mark.parametrize("capabilities", [{"streams": {}}, {"experimental": {"mcpstreams/resumable-streams": {}}}])
