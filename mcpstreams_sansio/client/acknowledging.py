@@ -19,6 +19,14 @@ def acknowledge(ledger: Ledger, call: Call, *, at_once: bool = False) -> None:
         ledger.wake_for_acks(ledger.config.ack_interval)
 
 
+def spare(ledger: Ledger, call: Call) -> None:
+    """Acknowledge nothing of a call for now: a resume says it, or what is cancelled or gone has no use for it."""
+    if call.stream is not None:
+        ledger.acks.cover(call.stream.stream_id)
+    if not ledger.acks.waiting:
+        ledger.stop_waking_for_acks()
+
+
 def flush(ledger: Ledger) -> None:
     """Send what waits to be acknowledged, if anything can be sent and no exchange carries some already.
 

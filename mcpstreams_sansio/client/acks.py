@@ -47,7 +47,7 @@ class Acks:
             del self._waiting[next(iter(self._waiting))]
 
     def cover(self, stream_id: StreamId) -> None:
-        """A resume with a cursor says it already."""
+        """Let a stream's wait no longer: what comes instead says as much."""
         self._waiting.pop(stream_id, None)
 
     def take(self) -> tuple[Ack, ...]:

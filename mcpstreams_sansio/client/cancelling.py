@@ -8,7 +8,7 @@ Spec: rules P25, Q2f, Q9, R21.6, R22, R27; group M of the cases.
 
 from __future__ import annotations
 
-from mcpstreams_sansio.client import endings
+from mcpstreams_sansio.client import acknowledging, endings
 from mcpstreams_sansio.client.calls import BY_CALL, Call
 from mcpstreams_sansio.client.effects import AskWithdrawn, AttemptMade, CallCancelled, CallDetached, Recovery
 from mcpstreams_sansio.client.ledger import Ledger, Role
@@ -30,6 +30,7 @@ def cancel(ledger: Ledger, call: Call) -> None:
     ledger.leave(call)
     ledger.forget_errand(call)
     ledger.let_sleep(call)
+    acknowledging.spare(ledger, call)
     call.step(CallSignal.CANCEL)
     call.cancel_until = ledger.now + ledger.config.cancel_patience
     call.efforts.in_vain = 0

@@ -129,6 +129,14 @@ def _is_next(ledger: Ledger, call: Call, event: MessageReceived, tag: Tag | None
     return place is Place.NEXT
 
 
+def _take_up(ledger: Ledger, call: Call, event: MessageReceived) -> int:
+    """Take up a message that is no item, and let it be acknowledged: nobody has to come back for it (rules R6, R23)."""
+    position = call.positions.take_up(_event_id(ledger, event.connection_id, event.event_id))
+    call.unacked_bytes += event.size
+    acknowledging.acknowledge(ledger, call)
+    return position
+
+
 def _repeat(ledger: Ledger, call: Call, event: MessageReceived, tag: Tag | None) -> None:
     """Drop what was received before, and note that the path has come so far."""
     recovery.contact(ledger, call)
@@ -150,7 +158,7 @@ def _is_passed_over(ledger: Ledger, call: Call, event: MessageReceived, tag: Tag
         return True
     if event.connection_id == ledger.shared and isinstance(event.message, Notification):
         if call.keyed:
-            call.positions.take_up(_event_id(ledger, event.connection_id, event.event_id))
+            _take_up(ledger, call, event)
         call.dropped += 1
         return True
     return False
@@ -189,8 +197,7 @@ def _receive_cancelled(ledger: Ledger, event: MessageReceived, message: Notifica
         if is_request_id(ask_id) and ask_id in ledger.loose_asks:
             questions.withdraw_loose(ledger, ask_id)
     elif _is_next(ledger, call, event, tag):
-        call.positions.take_up(_event_id(ledger, event.connection_id, event.event_id))
-        acknowledging.acknowledge(ledger, call)
+        _take_up(ledger, call, event)
         if is_request_id(ask_id) and call.asks.get(ask_id) is not None:
             questions.withdraw(ledger, call, ask_id)
 
@@ -224,10 +231,10 @@ def _receive_ask(ledger: Ledger, call: Call, event: MessageReceived, message: Re
     elif place is Place.NEXT and call.asks.get(message.id) is not None:
         recovery.contact(ledger, call)
         if tag is not None and call.keyed:
-            call.positions.take_up(event_id)
+            _take_up(ledger, call, event)
         questions.repeat(ledger, call, message, call.positions.received)
     elif _is_next(ledger, call, event, tag) and not _is_passed_over(ledger, call, event, tag):
-        questions.receive(ledger, call, message, event_id)
+        questions.receive(ledger, call, message, _take_up(ledger, call, event))
 
 
 def _receive_create(ledger: Ledger, event: MessageReceived, message: Notification) -> None:
@@ -252,7 +259,7 @@ def _receive_create(ledger: Ledger, event: MessageReceived, message: Notificatio
     if call.state in DELIVERING and _place(ledger, call, event, tag) is Place.REPEATED:
         recovery.contact(ledger, call)
     elif _is_next(ledger, call, event, tag):
-        call.positions.take_up(_event_id(ledger, event.connection_id, event.event_id))
+        _take_up(ledger, call, event)
 
 
 def _created_for(ledger: Ledger, path: ConnectionId, create: StreamCreate) -> Call | None:

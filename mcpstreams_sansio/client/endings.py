@@ -55,6 +55,7 @@ def respond(ledger: Ledger, call: Call, answer: Response | ErrorResponse) -> Non
 
 def refuse(ledger: Ledger, call: Call, reason: Reason) -> None:
     """Tell the caller that the server can not, or will not, give the result any more (rules P18, P34, Q6b)."""
+    acknowledging.spare(ledger, call)
     tell(ledger, call, CallLost(reason), call.positions.received)
     call.step(CallSignal.REFUSAL)
     ledger.remove(call)

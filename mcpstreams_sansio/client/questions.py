@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mcpstreams_sansio.client import acknowledging, answering
+from mcpstreams_sansio.client import answering
 from mcpstreams_sansio.client.asks import Accepted, Open, Outstanding, Withdrawn
 from mcpstreams_sansio.client.calls import Call
 from mcpstreams_sansio.client.effects import AskReceived, AskWithdrawn, DuplicateDropped
@@ -14,14 +14,11 @@ from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, Request, Response
 from mcpstreams_sansio.wire.tags import untagged
 
 
-def receive(ledger: Ledger, call: Call, request: Request, event_id: str | None) -> None:
-    """Take up a question that comes next in a call; with no room for it, answer that.
+def receive(ledger: Ledger, call: Call, request: Request, position: int) -> None:
+    """Hand over a question that comes for the first time; with no room for it, answer that.
 
     It is no item that has to be taken: unanswered, it comes again whatever the cursor says (rule Q4d).
     """
-    position = call.positions.take_up(event_id)
-    if call.must_acknowledge():  # the server may let its application wait for room, and nothing else comes to take
-        acknowledging.acknowledge(ledger, call, at_once=True)
     if _make_room(ledger, call):
         _hand_over(ledger, call, request, position)
     else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from typing import Final, assert_never
 
-from mcpstreams_sansio.client import answering, endings
+from mcpstreams_sansio.client import acknowledging, answering, endings
 from mcpstreams_sansio.client.calls import Call, Way
 from mcpstreams_sansio.client.effects import AttemptMade, Doubt, ReadAgain, Recovery
 from mcpstreams_sansio.client.ledger import Ledger, Role
@@ -214,7 +214,7 @@ def _resume(ledger: Ledger, call: Call, path: ConnectionId) -> None:
         extra = own_meta(attempt=_attempt(ledger, call), after=after)
         request = Request(request.id, request.method, with_meta(request.params, extra))
         call.acked, call.unacked_bytes = after, 0
-        ledger.acks.cover(stream.stream_id)
+        acknowledging.spare(ledger, call)
     header = call.positions.header_cursor if path in ledger.exchanges else None
     ledger.send(path, request, header)
 

@@ -86,8 +86,10 @@ ASK: Final = "sampling/createMessage"
 FAILURE: Final = 7
 MARKER: Final = ServerTraits(True, "server-1", 1_000.0)
 DRAFT: Final = ServerTraits()
-CONFIG: Final = ClientConfig(instance=INSTANCE, retry_floor=1.0, retry_ceiling=8.0, retry_jitter=0.0)
-"""Without jitter, so that every pause is a round number."""
+CONFIG: Final = ClientConfig(
+    instance=INSTANCE, retry_floor=1.0, retry_ceiling=8.0, retry_jitter=0.0, ack_interval=1_000.0
+)
+"""Without jitter, so that every pause is a round number; and only who is concerned with acknowledgements sees any."""
 
 
 def request_id(number: int) -> str:

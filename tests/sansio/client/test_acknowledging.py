@@ -9,7 +9,10 @@ from mcpstreams_sansio.client.config import ClientConfig
 from mcpstreams_sansio.client.inputs import PathUnsent, PathUnusable
 from mcpstreams_sansio.ids import ConnectionId
 from mcpstreams_sansio.wire.marker import Window
-from tests.sansio.client.conversation import CONFIG, DRAFT, Conversation
+from tests.sansio.client import conversation
+from tests.sansio.client.conversation import DRAFT, Conversation
+
+CONFIG = attrs.evolve(conversation.CONFIG, ack_interval=5.0)
 
 
 def following(
@@ -47,8 +50,9 @@ def test_half_of_the_window_is_acknowledged_at_once() -> None:
 @pytest.mark.rule("R6")
 def test_half_of_the_window_in_bytes_too() -> None:
     talk = following(Window(1_000, 400))
-    assert talk.take(2) == []
-    assert talk.take(3) == ["c1 <- ack s1 3"]
+    assert talk.take(2) == ["c1 <- ack s1 2"], "`create` and one message"
+    assert talk.take(3) == []
+    assert talk.take(4) == ["c1 <- ack s1 4"]
 
 
 @pytest.mark.rule("R6")
@@ -83,7 +87,7 @@ def test_what_comes_after_an_untaken_message_is_not_acknowledged_though_the_call
 
 @pytest.mark.rule("P2")
 def test_a_server_without_the_marker_is_told_nothing() -> None:
-    talk = Conversation(server=DRAFT)
+    talk = Conversation(server=DRAFT, config=CONFIG)
     talk.link_up()
     talk.call()
     talk.creates()
@@ -124,6 +128,83 @@ def test_a_call_that_fails_leaves_nothing_to_acknowledge_but_what_was_wanted_bef
     talk.wait(CONFIG.patience)
     assert talk.state() is None
     assert talk.link_up() == ["c2 <- ack s1 3"], "with its token it counts though nobody follows the stream"
+
+
+# ------------------------------------------------------------------------------------------ what nobody has to take
+
+
+def created(window: Window | None = None) -> Conversation:
+    """Return a conversation in which a call has its stream, and nothing of it yet."""
+    talk = Conversation(config=CONFIG)
+    talk.link_up()
+    talk.call()
+    talk.creates(window=window)
+    return talk
+
+
+@pytest.mark.rule("R6")
+def test_create_is_acknowledged_after_a_while() -> None:
+    talk = created()
+    assert talk.wait(4.9) == []
+    assert talk.wait(0.1) == ["c1 <- ack s1 1"]
+    assert talk.wait(60.0) == []
+
+
+@pytest.mark.rule("R6", "Q4d")
+def test_a_call_that_is_only_asked_acknowledges_after_a_while_too() -> None:
+    talk = created()
+    talk.wait(60.0)
+    talk.asks(2)
+    talk.wait(1.0)
+    talk.asks(3, "q2")
+    assert talk.wait(3.9) == []
+    assert talk.wait(0.1) == ["c1 <- ack s1 3"]
+    talk.withdraws(4)
+    assert talk.wait(4.9) == []
+    assert talk.wait(0.1) == ["c1 <- ack s1 4"]
+    assert talk.wait(60.0) == []
+
+
+@pytest.mark.rule("R6")
+def test_a_call_that_is_only_asked_acknowledges_half_of_the_window_at_once() -> None:
+    talk = created(Window(6, 10_000))
+    assert talk.asks(2) == ["1: asked q1 @2"]
+    assert talk.asks(3, "q2") == ["c1 <- ack s1 3", "1: asked q2 @3"]
+    assert talk.withdraws(4) == ["1: withdrawn q1"]
+    assert talk.asks(5, "q3") == ["1: asked q3 @5"]
+    assert talk.asks(6, "q4") == ["c1 <- ack s1 6", "1: asked q4 @6"]
+
+
+@pytest.mark.rule("R6")
+def test_a_call_that_is_only_asked_acknowledges_half_of_the_window_in_bytes_too() -> None:
+    talk = created(Window(1_000, 600))
+    assert talk.asks(2) == ["1: asked q1 @2"]
+    assert talk.asks(3, "q2") == ["c1 <- ack s1 3", "1: asked q2 @3"]
+    assert talk.asks(4, "q2") == ["1: drops @4"], "known by its id, it stands at a position of its own all the same"
+    assert talk.withdraws(5) == ["1: withdrawn q1"]
+    assert talk.asks(6, "q3") == ["c1 <- ack s1 6", "1: asked q3 @6"]
+
+
+@pytest.mark.rule("R6", "R23")
+def test_a_question_behind_a_message_that_is_not_taken_waits_with_it() -> None:
+    talk = created()
+    talk.wait(60.0)
+    talk.progresses(2)
+    talk.asks(3)
+    assert talk.wait(60.0) == []
+    talk.take(2)
+    assert talk.wait(5.0) == ["c1 <- ack s1 3"]
+
+
+@pytest.mark.rule("R6", "P25")
+def test_of_a_call_that_is_cancelled_or_lost_nothing_is_acknowledged_any_more() -> None:
+    talk = created()
+    talk.cancel()
+    talk.ends(2)
+    assert talk.wait(60.0) == []
+    talk = created()
+    talk.ends(2)
+    assert talk.wait(60.0) == []
 
 
 # ---------------------------------------------------------------------------------------------------- over exchanges

@@ -117,8 +117,8 @@ def test_with_the_session_go_the_replies_and_the_answers_of_calls_go_in_the_next
     pings(talk, 11, 12, 13)
     talk.answer("q1")
     assert talk.link_down() == []
-    assert talk.link_up() == []
-    assert talk.accepts(2) == ["c4 <- result q1"]
+    assert talk.link_up() == ["c4 <- ack s1 2"]
+    assert talk.accepts(2) == ["c5 <- result q1"]
     assert talk.accepts(3) == []
 
 

@@ -28,7 +28,7 @@ from mcpstreams_sansio.connections import ConnectionLost
 from mcpstreams_sansio.errors import LocalProtocolError
 from mcpstreams_sansio.ids import CallId, ConnectionId, Entropy, Secret, StreamId
 from mcpstreams_sansio.wire.jsonrpc import JSONObject, Notification, Response
-from tests.sansio.client.conversation import Conversation
+from tests.sansio.client.conversation import CONFIG, Conversation
 
 NEVER = ConnectionId(99)
 UNKNOWN = CallId(99)
@@ -43,7 +43,7 @@ def following() -> Conversation:
     talk.creates()
     talk.progresses(2)
     talk.take(2)
-    talk.now += 60.0
+    talk.now += CONFIG.ack_interval
     return talk
 
 
@@ -156,7 +156,7 @@ def test_time_does_not_go_back() -> None:
     talk = following()
     before = talk.streams.snapshot(talk.now)
     with pytest.raises(LocalProtocolError, match="must not go back"):
-        talk.streams.handle(CancelCall(CallId(1)), talk.now - 61.0)
+        talk.streams.handle(CancelCall(CallId(1)), talk.now - CONFIG.ack_interval - 1.0)
     assert talk.streams.snapshot(talk.now) == before
 
 

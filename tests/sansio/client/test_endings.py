@@ -103,7 +103,7 @@ def test_more_answered_calls_than_the_limit_are_not_kept() -> None:
         talk.creates(number=number)
         talk.progresses(2, number=number)
     assert talk.responds(3, number=1) == ["1: ends with result @3"]
-    assert talk.responds(3, number=2) == ["2: ends with result @3", "c1 <- ack s1 1"]
+    assert talk.responds(3, number=2) == ["2: ends with result @3", "c1 <- ack s2 1, s1 1"]
     assert (talk.state(1), talk.state(2)) == (None, CallState.SETTLING)
 
 

@@ -172,7 +172,7 @@ def test_a_new_link_takes_the_place_of_the_old_one() -> None:
     talk.link_up()
     talk.call()
     talk.creates()
-    assert talk.link_up() == []
+    assert talk.link_up() == ["c2 <- ack s1 1"]
     assert talk.wait(1.0) == ["1: tries resume", "c2 <- resume s1 after 1 #2"]
 
 

@@ -142,13 +142,13 @@ def test_an_answer_that_came_before_the_resume_that_makes_it_count_goes_again() 
     talk.link_down()
     talk.answer("q1")
     talk.cut(1)
-    assert talk.link_up() == ["c2 <- result q1"]
-    assert talk.wait(1.0) == ["1: tries resume", "c3 <- resume s1 after 2 #2"]
-    talk.accepts(3)
-    assert talk.asks(2, path=3) == ["c4 <- result q1", "1: drops @2"], "the server did not know it on this session"
+    assert talk.link_up() == ["c2 <- result q1", "c3 <- ack s1 2"]
+    assert talk.wait(1.0) == ["1: tries resume", "c4 <- resume s1 after 2 #2"]
+    talk.accepts(4)
+    assert talk.asks(2, path=4) == ["c5 <- result q1", "1: drops @2"], "the server did not know it on this session"
     assert talk.accepts(2) == [], "what the first copy met says nothing about the second"
-    talk.cut(4)
-    assert talk.wait(1.0) == ["c5 <- result q1"]
+    talk.cut(5)
+    assert talk.wait(1.0) == ["c6 <- result q1"]
 
 
 def test_a_lost_copy_of_an_answer_that_went_again_is_not_missed() -> None:
@@ -202,7 +202,7 @@ def test_over_http_answers_wait_for_the_next_session() -> None:
     talk = asked(http=True)
     talk.link_down()
     assert talk.answer("q1") == []
-    assert talk.link_up() == ["c2 <- result q1"]
+    assert talk.link_up() == ["c2 <- result q1", "c3 <- ack s1 2"]
 
 
 def test_an_answer_that_waits_when_its_call_ends_is_dropped() -> None:
@@ -348,9 +348,9 @@ def test_a_question_without_a_call_on_an_exchange_of_a_session_that_is_over_is_n
     talk.link_down()
     assert talk.says(Request("q2", ASK), path=1) == ["c1: stray sampling/createMessage q2"]
     assert talk.answer("q2", None) == []
-    talk.link_up()
+    assert talk.link_up() == ["c2 <- ack s1 2"]
     assert talk.says(Request("q2", ASK), path=1) == ["None: asked q2 @0"]
-    assert talk.answer("q2", None) == ["c2 <- result q2"]
+    assert talk.answer("q2", None) == ["c3 <- result q2"]
 
 
 def test_a_question_without_a_call_may_be_withdrawn() -> None:

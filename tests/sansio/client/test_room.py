@@ -116,7 +116,7 @@ def test_after_a_gap_of_tagged_messages_the_path_is_simply_followed_on() -> None
     assert talk.state() is CallState.FOLLOWING
     assert talk.progresses(7) == ["1: progress 6 @7"]
     assert talk.take(6) == []
-    assert talk.wait(5.0) == ["c1 <- ack s1 6"]
+    assert talk.wait(CONFIG.ack_interval) == ["c1 <- ack s1 6"]
 
 
 @pytest.mark.rule("Q7c")
