@@ -35,8 +35,8 @@ Position: TypeAlias = Annotated[int, "a position or a count: not negative"]
 Seconds: TypeAlias = Annotated[float, "a duration: finite, not negative"]
 """What a field declares that holds a duration. A whole number stays one: `5` is written as `5`, never as `5.0`."""
 
-MAX_NUMBER: Final = math.nextafter(math.inf, 0)
-"""The largest number that can be reckoned with. JSON spells larger ones too, as integers that fit into no float."""
+MAX_NUMBER: Final = 2.0**1023
+"""A whole number above it is as good as infinite: JSON spells such ones too, and they fit into no float."""
 
 WIRE_NAME: Final = "wire name"
 """Key of a field's metadata, for the few names that do not follow from the field's own."""
@@ -137,7 +137,9 @@ def _integer(value: object, declared: object) -> int:
 
 
 def _number(value: object, declared: object) -> float:
-    if (type(value) is int or type(value) is float) and -MAX_NUMBER <= value <= MAX_NUMBER:
+    if type(value) is int and -MAX_NUMBER <= value <= MAX_NUMBER:
+        return value
+    if type(value) is float and math.isfinite(value):
         return value
     raise _UnfitError("not a finite number")
 
