@@ -9,7 +9,7 @@ from mcpstreams_sansio.server.config import StreamsConfig
 from mcpstreams_sansio.server.inputs import StreamKind
 from mcpstreams_sansio.server.table import StreamState
 from mcpstreams_sansio.wire.streams import ResumeInterval
-from tests.sansio.server.conversation import STOCK, Client, Conversation, Way, token_of
+from tests.sansio.server.conversation import MARKER, STOCK, Client, Conversation, Way, token_of
 from tests.sansio.server.words import gist
 
 FRAMINGS = [Framing.LINES, Framing.MESSAGES, Framing.HTTP]
@@ -64,6 +64,20 @@ def test_create_names_the_stream_its_token_its_request_and_its_interval() -> Non
     create = line.create
     assert (create.stream_id, create.request_id, create.resume_interval) == ("s1", "7", INTERVAL)
     assert create.resume_token == token_of("s1")
+
+
+@pytest.mark.rule("P5", "R3")
+def test_create_that_is_made_again_for_a_re_sent_call_says_the_same_with_another_token() -> None:
+    talk = Conversation()
+    line, other = talk.connect(), talk.connect()
+    line.call(peer=MARKER, interval=INTERVAL, key="k" * 22, attempt="a.1")
+    first = line.create
+    line.ack(1)
+    other.call(peer=MARKER, key="k" * 22, attempt="a.2", stream="s2", token=token_of("another"))
+    again = other.create
+    assert again.resume_token == token_of("another")
+    assert (again.stream_id, again.request_id, again.resume_interval) == ("s1", 7, INTERVAL)
+    assert again.meta == first.meta
 
 
 @pytest.mark.rule("P6", "P11", "P36")
@@ -364,6 +378,23 @@ def test_a_stream_that_nobody_comes_back_for_is_abandoned_and_says_so() -> None:
     other.resume()
     assert other.poll() == "error abandoned"
     assert messages(other)[0] == "error 9 abandoned"
+
+
+@pytest.mark.rule("P32", "Q7e")
+def test_a_maximum_of_its_own_holds_for_a_stream_and_the_servers_for_one_without() -> None:
+    talk = Conversation(StreamsConfig(max_interval=30))
+    line = talk.connect()
+    line.call(7, "s1", interval=INTERVAL)
+    line.call(8, "s2", interval=ResumeInterval(min=1))
+    line.lose()
+    talk.wait(29)
+    assert talk.application() == ["start s1", "start s2"]
+    talk.wait(1)
+    assert talk.application() == ["cancel s2: abandoned"]
+    talk.wait(29)
+    assert talk.application() == []
+    talk.wait(1)
+    assert talk.application() == ["cancel s1: abandoned"]
 
 
 @pytest.mark.rule("P33", "Q7a")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import attrs
 import pytest
@@ -31,6 +32,7 @@ from mcpstreams_sansio.connections import (
     Written,
 )
 from mcpstreams_sansio.errors import LocalProtocolError
+from mcpstreams_sansio.http.exchange import Endpoint
 from mcpstreams_sansio.http.messages import HeadReceived
 from mcpstreams_sansio.ids import CallId, ConnectionId, Entropy, Secret, StreamId
 from mcpstreams_sansio.wire.jsonrpc import JSONObject, Notification, Request, Response, encode_message
@@ -353,6 +355,98 @@ def test_a_copy_goes_its_own_way(transport: Framing) -> None:
     copy.handle(Notify("n"), 1.0)
     assert driven.client.snapshot(0.0) == before
     assert copy.snapshot(1.0) != before
+
+
+def down(driven: Driven) -> None:
+    """Let the link be lost, and be needed by nothing."""
+    driven.is_up()
+    driven.cut(1)
+
+
+def needed_by_a_call(driven: Driven) -> None:
+    down(driven)
+    driven.call()
+
+
+def needed_by_a_notification(driven: Driven) -> None:
+    down(driven)
+    driven.notify()
+
+
+def needed_by_its_application(driven: Driven) -> None:
+    down(driven)
+    driven.opens()
+
+
+def opening(driven: Driven) -> None:
+    driven.call()
+
+
+def greeting(driven: Driven) -> None:
+    driven.now = 1.0
+    driven.opens()
+    driven.connects(1)
+
+
+def silent(driven: Driven) -> None:
+    driven.is_up()
+    driven.call()
+    driven.hears(CREATE)
+
+
+def stalled(driven: Driven) -> None:
+    silent(driven)
+    driven.slow = True
+    driven.notify()
+
+
+def answered(driven: Driven) -> None:
+    silent(driven)
+    driven.hears(tagged(Response(request_id(1), {}), StreamId("s1"), 2))
+
+
+def in_no_session(driven: Driven) -> None:
+    driven.call()
+
+
+def unanswered(driven: Driven) -> None:
+    driven.is_in_session()
+    driven.call()
+
+
+def quiet(driven: Driven) -> None:
+    driven.is_in_session()
+    driven.call()
+    driven.heads(3, 200, EVENTS)
+    driven.streams(3, CREATE)
+
+
+@pytest.mark.rule("R12")
+@pytest.mark.parametrize(
+    ("transport", "happen", "moment", "follows"),
+    [
+        pytest.param(Framing.LINES, needed_by_a_call, 1.0, "open c2", id="its next try, for a call"),
+        pytest.param(Framing.LINES, needed_by_a_notification, 1.0, "open c2", id="its next try, for a notification"),
+        pytest.param(
+            Framing.LINES, needed_by_its_application, 1.0, "open c2", id="its next try, for whoever wants one"
+        ),
+        pytest.param(Framing.LINES, opening, 30.0, "drop c1: silent", id="a connection"),
+        pytest.param(Framing.LINES, greeting, 31.0, "drop c1: silent", id="a handshake"),
+        pytest.param(Framing.LINES, silent, 15.0, "c1 <- ping", id="a sign of life"),
+        pytest.param(Framing.LINES, stalled, 3.0, "drop c1: stalled", id="a write"),
+        pytest.param(Framing.LINES, answered, 2.0, "c1 <- ack s1 2", id="the end of a stream"),
+        pytest.param(ENDPOINT, in_no_session, 30.0, "drop c1: silent", id="a session"),
+        pytest.param(ENDPOINT, unanswered, 30.0, "drop c3: finished", id="a head"),
+        pytest.param(ENDPOINT, quiet, 45.0, "drop c3: silent", id="a sign of life in a body"),
+    ],
+)
+def test_a_client_wakes_for_the_first_thing_that_any_part_of_it_waits_for(
+    transport: Framing | Endpoint, happen: Callable[[Driven], None], moment: float, follows: str
+) -> None:
+    driven = Driven(transport, config=attrs.evolve(CONFIG, stall_timeout=3.0, keepalive=15.0))
+    happen(driven)
+    assert driven.client.next_deadline() == moment
+    assert follows in driven.wait(moment - driven.now)
 
 
 def test_a_late_wake_up_comes_before_the_input_that_woke() -> None:

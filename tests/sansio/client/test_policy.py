@@ -61,7 +61,10 @@ def test_what_was_never_sent_is_sent() -> None:
 @pytest.mark.rule("P15")
 def test_a_known_stream_is_resumed_whatever_else_is_known() -> None:
     assert find_way(call(stream=ResumeInterval(), cursor="e1"), SERVER, CONFIG, NOW) is Way.RESUME
-    assert find_way(call(stream=ResumeInterval(max=5), keyed=False), SERVER, CONFIG, NOW) is Way.RESUME
+    for cursor in (None, "e1"):
+        unkeyed = call(stream=ResumeInterval(max=5), keyed=False, cursor=cursor)
+        assert find_way(unkeyed, SERVER, CONFIG, NOW) is Way.RESUME
+        assert find_way(unkeyed, ServerTraits(), CONFIG, NOW) is Way.RESUME
 
 
 @pytest.mark.rule("Q7c")
@@ -139,6 +142,13 @@ def test_a_floor_above_the_ceiling_holds() -> None:
 def test_what_the_client_adds_stays_below_the_maximum() -> None:
     assert pause(CONFIG, ResumeInterval(max=20), 1.0, 20, 0.99) == 10.0
     assert pause(CONFIG, ResumeInterval(max=20), 15.0, 20, 0.99) == 15.0, "what the server asks for, it gets"
+
+
+@pytest.mark.rule("P26", "Q7g")
+@pytest.mark.parametrize("tries", [0, 5, 100])
+def test_a_minimum_above_half_of_the_maximum_is_waited_for_all_the_same(tries: int) -> None:
+    interval = ResumeInterval(min=15, max=20)
+    assert pause(CONFIG, interval, least_pause(CONFIG, interval, None), tries, 0.99) == 15.0
 
 
 @given(

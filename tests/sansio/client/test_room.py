@@ -160,6 +160,21 @@ def test_a_call_with_no_room_that_lost_its_path_stays_alive_by_polls_until_there
     assert talk.wait(1.0) == ["1: tries resume", "c2 <- resume s1 after 4 #2"], "as soon as the server allows"
 
 
+@pytest.mark.rule("P26", "R23")
+@pytest.mark.parametrize("polled", [False, True])
+def test_who_has_room_again_comes_back_no_sooner_than_the_server_allows(polled: bool) -> None:
+    talk = crowded(interval=ResumeInterval(min=5, max=60))
+    talk.link_down()
+    talk.link_up()
+    if polled:
+        assert talk.wait(5.0) == ["1: tries poll", "c2 <- poll s1"]
+        assert talk.polled("1.1", pending=True) == []
+    talk.wait(1.0)
+    assert talk.take(4) == []
+    assert talk.wait(3.9) == []
+    assert talk.wait(0.1) == ["1: tries resume", "c2 <- resume s1 after 4 #2"]
+
+
 def test_a_call_with_no_room_whose_link_is_down_comes_back_with_the_link() -> None:
     talk = crowded(http=True)
     talk.progresses(5, path=1)

@@ -1,7 +1,8 @@
 """Machines with equal snapshots behave alike: each field of them shows in the snapshot, or it is said why it need not.
 
 In machines to which all kinds of things have happened every field of every part is changed, one at a time. One by which
-no snapshot ever differs stands in `UNSEEN`, with the reason.
+no snapshot ever differs stands in `UNSEEN`, with the reason. Of the same machines copies are made, which share nothing
+that can change.
 """
 
 from __future__ import annotations
@@ -315,6 +316,33 @@ def test_each_field_shows_in_the_snapshot_or_has_a_reason_why_not() -> None:
                     pass
     assert unseen - seen == set(UNSEEN)
     assert len(seen) > 100
+
+
+def changeable(machine: Client) -> dict[int, str]:
+    """Return everything of a machine that can change, by identity: its parts, and what its parts hold things in."""
+    found: dict[int, str] = {}
+    for part, name in parts(machine):
+        if attrs.has(type(part)) and attrs.inspect(type(part)).is_frozen:
+            continue
+        found[id(part)] = type(part).__name__
+        value = getattr(part, name)
+        if isinstance(value, dict | list | deque | set | bytearray):
+            found[id(value)] = f"{type(part).__name__}.{name}"
+    return found
+
+
+@pytest.mark.rule("R12")
+def test_a_copy_shares_nothing_that_changes() -> None:
+    kinds: set[str] = set()
+    for machine, now in lives():
+        copied = machine.fork()
+        own, others = changeable(machine), changeable(copied)
+        # What an application has given is never changed, so copies may have it in common.
+        assert {own[each] for each in own.keys() & others.keys()} <= {"Call.params"}
+        assert copied.snapshot(now) == machine.snapshot(now)
+        kinds |= set(own.values())
+    assert {"Client", "ClientStreams", "Ledger", "Call", "Acks", "Link", "ClientPeer", "HTTPClient"} <= kinds
+    assert len(kinds) > 40
 
 
 def cancelled_at(moment: float) -> Conversation:
