@@ -6,7 +6,7 @@ from collections import Counter
 
 from mcpstreams_sansio.server.inputs import StreamKind
 from mcpstreams_sansio.server.registry import AskTimer, ConnectionTimer, Registry, StreamTimer
-from mcpstreams_sansio.server.stream import ByResume, Stream
+from mcpstreams_sansio.server.stream import ByCall, ByResume, Stream
 from mcpstreams_sansio.server.streams import ServerStreams
 from mcpstreams_sansio.server.table import StreamState
 from mcpstreams_sansio.server.tally import Tally
@@ -65,10 +65,12 @@ def check_attachment(registry: Registry, stream: Stream) -> None:
     assert stream.stream_id in path.attached
     assert stream.scope == path.scope
     assert attachment.position <= stream.log.durable
-    # `create` goes once it is confirmed; everything else stays for whoever is being given it.
-    rest = range(max(attachment.position, 1) + 1, stream.log.produced + 1)
-    assert all(stream.log.entry(sequence) for sequence in rest), "no delivery has a hole (R10)"
+    # `create` goes once it is confirmed; everything else stays for whoever is being given it. Only a call that was sent
+    # again is given what there is: it has nothing to resume with before it has `create`.
     origin = attachment.origin
+    known = max(1, stream.log.first_available - 1) if isinstance(origin, ByCall) else 1
+    rest = range(max(attachment.position, known) + 1, stream.log.produced + 1)
+    assert all(stream.log.entry(sequence) for sequence in rest), "no delivery has a hole (R10)"
     if isinstance(origin, ByResume) and origin.request_id is not None:
         assert registry.resumes[path.scope, origin.request_id] == stream.stream_id
 
