@@ -71,6 +71,8 @@ class ServerPeer:
                 self._message = event.data
             case BytesReceived():
                 self.lines.receive_data(event.data)
+            case never:
+                assert_never(never)
 
     def next_inputs(self, entropy: Entropy) -> Sequence[Routed] | None:
         """Return what the next message means; None if no other one is here.
