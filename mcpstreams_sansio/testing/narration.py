@@ -81,8 +81,6 @@ def _detail(name: str, value: object, state: State) -> str:
     match value:
         case int() | float():
             return _number(name, value, state)
-        case frozenset():
-            return " ".join(f"{name} {each}" for each in sorted(value))
         case str():
             return value
         case enum.Enum():
