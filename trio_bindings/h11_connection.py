@@ -15,11 +15,14 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import Final, TypeVar, final
 
 import attrs
-import h11
 import trio
 
 from mcpstreams_sansio.http.messages import Headers, HTTPRequest
 from trio_bindings.closing import LINGER_SECONDS, STREAM_FAILURES
+from trio_bindings.extras import extra
+
+with extra("http"):
+    import h11
 
 PartT = TypeVar("PartT")
 

@@ -6,7 +6,6 @@ import contextlib
 from collections.abc import AsyncIterator, Mapping
 from typing import Any, Final, Unpack, final
 
-import httpx2
 import trio
 
 from mcpstreams_sansio.client.effects import PauseReading, ResumeReading
@@ -16,8 +15,12 @@ from mcpstreams_sansio.http.exchange import Endpoint
 from mcpstreams_sansio.http.messages import HeadReceived, HTTPRequest, SendRequest
 from trio_bindings.client import ClientOptions, ClientSession, open_session
 from trio_bindings.driver import Connection, Driver
+from trio_bindings.extras import extra
 from trio_bindings.keepalive import ask_of_silent_peers
 from trio_bindings.outage import Outage
+
+with extra("http"):
+    import httpx2
 
 CONNECT_SECONDS: Final = 10.0
 """How long reaching the server may take; how long an answer may take is the machine's business."""

@@ -16,7 +16,7 @@ import trio
 
 from mcpstreams_sansio.framing.sse import SSEDecoder, SSEEvent
 
-SERVE: Final = "from trio_bindings.cli import main; main(['demo', '--serve', '--port', '0'])"
+SERVE: Final = "from trio_bindings.cli.command import command; command(['demo', '--serve', '--port', '0'])"
 COUNT: Final = 20
 DEADLINE: Final = 60.0
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import click
+import sys
 
-from trio_bindings.cli.demo import demo
+from trio_bindings.extras import extra
 
 
-@click.group()
-@click.version_option(package_name="mcpstreams")
 def main() -> None:
-    """Resumable streams for the Model Context Protocol."""
-
-
-main.add_command(demo)
+    """Run the command, if what it needs is installed: the command itself always is."""
+    try:
+        with extra("cli"):
+            from trio_bindings.cli.command import command  # noqa: PLC0415  # it may be that it can not be imported
+    except ModuleNotFoundError as error:
+        sys.exit(str(error))
+    command()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
 import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
@@ -36,16 +37,32 @@ class Files:
         return len(self._paths)
 
     def line(self, number: int) -> str:
-        """Return digest and name of a file, as `sha256sum` writes them. Numbers beyond the last file start over."""
+        """Return digest and name of a file, as `sha256sum` writes them. Numbers beyond the last file start over.
+
+        A file that can not be read, or is gone by now, has a reason in the place of its digest. What of its name is no
+        UTF-8 is written as bytes are written in Python.
+        """
         path = self._paths[number % len(self._paths)]
-        return f"{_digest(path)}  {path.relative_to(self._folder).as_posix()}"
+        name = os.fsencode(path.relative_to(self._folder).as_posix()).decode("utf-8", "backslashreplace")
+        try:
+            return f"{_digest(path)}  {name}"
+        except OSError as error:
+            return f"({error.strerror})  {name}"
 
 
 def _regular_files(folder: Path) -> Iterator[Path]:
     for parent, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if name not in _NOT_THE_LIBRARY]
         paths = (Path(parent, name) for name in names)
-        yield from (path for path in paths if path.is_file() and not path.is_symlink())
+        yield from (path for path in paths if _is_regular(path))
+
+
+def _is_regular(path: Path) -> bool:
+    """Return whether a path is a file itself: no link, no pipe, and nothing that may not be looked at."""
+    try:
+        return stat.S_ISREG(path.lstat().st_mode)
+    except OSError:
+        return False
 
 
 def _digest(path: Path) -> str:
@@ -65,7 +82,7 @@ class Total:
 
     def add(self, line: str) -> None:
         """Take in one more line."""
-        self._digest.update(line.encode("utf-8", "surrogateescape") + b"\n")
+        self._digest.update(line.encode() + b"\n")
 
     def value(self) -> str:
         """Return the digest so far."""

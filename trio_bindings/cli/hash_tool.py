@@ -16,6 +16,9 @@ from trio_bindings.errors import AskUnansweredError, CallError
 TOOL_NAME: Final = "hash_files"
 DEFAULT_COUNT: Final = 20
 MAX_COUNT: Final = 1_000_000
+"""Files of one call."""
+MAX_FIRST: Final = 1_000_000_000
+"""Where a call may begin: more than all files of all streams of the demo."""
 
 QUESTION: Final[JSONObject] = {
     "message": "Half of the files are hashed. Which word shall go into the digest?",
@@ -29,7 +32,7 @@ TOOL: Final[JSONObject] = {
         "type": "object",
         "properties": {
             "count": {"type": "integer", "minimum": 1, "maximum": MAX_COUNT, "default": DEFAULT_COUNT},
-            "first": {"type": "integer", "minimum": 0, "default": 0},
+            "first": {"type": "integer", "minimum": 0, "maximum": MAX_FIRST, "default": 0},
         },
     },
 }
@@ -53,7 +56,8 @@ class HashTool:
                 await trio.lowlevel.checkpoint()
                 return {"tools": [TOOL]}
             case "tools/call", name if name == TOOL_NAME:
-                return await self._hash(call, _whole(call, "count", DEFAULT_COUNT, 1), _whole(call, "first", 0, 0))
+                count = _whole(call, "count", DEFAULT_COUNT, 1, MAX_COUNT)
+                return await self._hash(call, count, _whole(call, "first", 0, 0, MAX_FIRST))
             case "tools/call", _:
                 raise CallError(INVALID_PARAMS, "Unknown tool")
             case _:
@@ -85,10 +89,10 @@ async def _ask(call: Call) -> str:
     return word if isinstance(word, str) else ""
 
 
-def _whole(call: Call, name: str, default: int, least: int) -> int:
+def _whole(call: Call, name: str, default: int, least: int, most: int) -> int:
     """Return an argument of the tool that is a whole number."""
     arguments = call.params.get("arguments", {})
     value = arguments.get(name, default) if isinstance(arguments, dict) else None
-    if type(value) is not int or not least <= value <= MAX_COUNT:
-        raise CallError(INVALID_PARAMS, f"{name} must be a whole number from {least} to {MAX_COUNT}")
+    if type(value) is not int or not least <= value <= most:
+        raise CallError(INVALID_PARAMS, f"{name} must be a whole number from {least} to {most}")
     return value

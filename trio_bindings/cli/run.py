@@ -40,6 +40,12 @@ MESSAGE_BYTES: Final = 320
 """About what one message takes on the wire."""
 CUT_WITHIN: Final = 0.6
 """Share of the run in which the cuts are made, on average: the rest is left for those that come to nothing."""
+USEFUL_BYTES: Final = 1_000
+"""What a connection has to carry before it is of any use: handshakes, heads, the announcement of a stream."""
+PATIENCE: Final = 300.0
+"""Seconds without anything new after which a call is given up."""
+PAUSE: Final = RETRY_CEILING
+"""Seconds from a connection that was of no use to the next one."""
 WATCH_SECONDS: Final = 0.1
 
 
@@ -61,13 +67,20 @@ class Options:
         expected = self.messages * self.streams * MESSAGE_BYTES
         return int(2 * CUT_WITHIN * expected / max(1, self.cuts))
 
+    @property
+    def hopeless(self) -> bool:
+        """Whether nothing can come of a run: connections are cut before they are of use, until time is up."""
+        return self.down_bytes < USEFUL_BYTES and self.cuts * PAUSE > min(self.timeout, PATIENCE)
+
 
 def _serve(options: Options, tool: HashTool, port: int) -> Callable[..., Awaitable[None]]:
     """Return what serves the tool, to be started in a nursery."""
     streams = StreamsConfig(retry_ms=RETRY_MS)
-    config = ServerConfig(identity=new_identity(SERVER_INFO, {"tools": {}}), streams=streams)
+    config = ServerConfig(identity=new_identity(), streams=streams)
     serve = serve_http if options.transport == "http" else serve_tcp
-    return functools.partial(serve, tool.handle, port, config=config)
+    return functools.partial(
+        serve, tool.handle, port, server_info=SERVER_INFO, capabilities={"tools": {}}, config=config
+    )
 
 
 @contextlib.asynccontextmanager
@@ -79,7 +92,7 @@ async def _connect(options: Options, client: HashClient, port: int) -> AsyncIter
             if options.transport == "http"
             else functools.partial(connect_tcp, LOOPBACK, port)
         )
-        config = ClientConfig(instance=fresh_instance(), retry_ceiling=RETRY_CEILING)
+        config = ClientConfig(instance=fresh_instance(), retry_ceiling=RETRY_CEILING, patience=PATIENCE)
         async with connect(
             client_info=CLIENT_INFO, capabilities=CAPABILITIES, config=config, on_request=client.answer
         ) as session:
@@ -107,14 +120,25 @@ async def _cancel_at(interruptions: AsyncIterator[int], scope: trio.CancelScope)
 
 
 async def serve_demo(options: Options, files: Files, port: int) -> None:
-    """Serve the demo's tool until interrupted, then let its clients go in good order."""
+    """Serve the demo's tool until interrupted, then let its clients go in good order.
+
+    Raises:
+        ClickException: Nothing can listen on the port.
+    """
+    refused: OSError | None = None
     with _interruptions() as interruptions:
         async with trio.open_nursery() as nursery:
-            server: RunningServer = await nursery.start(_serve(options, HashTool(files), port))
-            where = f"{LOOPBACK}:{server.ports[0]}"
-            click.echo(f"serving at {f'http://{where}/mcp' if options.transport == 'http' else where}", err=True)
-            await anext(interruptions)
-            await server.drain()
+            try:
+                server: RunningServer = await nursery.start(_serve(options, HashTool(files), port))
+            except OSError as error:  # raised in here, it would come out as a group
+                refused = error
+            else:
+                where = f"{LOOPBACK}:{server.ports[0]}"
+                click.echo(f"serving at {f'http://{where}/mcp' if options.transport == 'http' else where}", err=True)
+                await anext(interruptions)
+                await server.drain()
+    if refused is not None:
+        raise click.ClickException(f"port {port} can not be listened on: {refused.strerror}")
 
 
 async def run_demo(options: Options, files: Files) -> Summary:
@@ -135,6 +159,8 @@ async def run_demo(options: Options, files: Files) -> Summary:
                     await client.run(session, options.streams)
             nursery.cancel_scope.cancel()
     tally, attempts = client.tally, session.counters.attempts
+    finished = tally.finished == options.streams
+    missing = tool.produced - tally.received
     return Summary(
         transport=options.transport,
         seed=options.seed,
@@ -143,7 +169,8 @@ async def run_demo(options: Options, files: Files) -> Summary:
         received=tally.received,
         duplicates=session.counters.duplicates,
         out_of_order=tally.out_of_order,
-        lost=tool.produced - tally.received,
+        lost=missing if finished else tally.lost,
+        undelivered=0 if finished else missing - tally.lost,
         executions=tool.executions,
         answers=tally.answers,
         matching=tally.matching,
@@ -153,5 +180,5 @@ async def run_demo(options: Options, files: Files) -> Summary:
         polls=attempts[Recovery.POLL],
         seconds=round(trio.current_time() - start, 3),
         failures=tuple(tally.failures),
-        finished=tally.finished == options.streams,
+        finished=finished,
     )

@@ -25,7 +25,9 @@ class Summary:
     out_of_order: int
     """Messages that came before or after their turn."""
     lost: int
-    """Messages that did not come."""
+    """Messages that will not come."""
+    undelivered: int
+    """Messages that were still on their way when the run was stopped."""
     executions: int
     """How often the tools ran."""
     answers: int
@@ -57,12 +59,22 @@ class Summary:
     def as_text(self) -> str:
         """Return the figures for a reader."""
         lines = [
-            f"{self.streams} tool calls over {self.transport}, {self.cuts} connections cut, {self.seconds:.1f} s",
+            f"{_count(self.streams, 'tool call')} over {self.transport}, "
+            f"{_count(self.cuts, 'connection')} cut, {self.seconds:.1f} s",
             f"  messages: {self.produced} produced, {self.received} received, {self.lost} lost, "
-            f"{self.out_of_order} out of order ({self.duplicates} duplicates dropped)",
-            f"  tools:    {self.executions} executions, {self.answers} answers, {self.matching} digests equal",
-            f"  recovery: {self.resumes} resumes, {self.resends} calls sent again, {self.polls} polls",
+            + (f"{self.undelivered} not delivered yet, " if self.undelivered else "")
+            + f"{self.out_of_order} out of order ({_count(self.duplicates, 'duplicate')} dropped)",
+            f"  tools:    {_count(self.executions, 'execution')}, {_count(self.answers, 'answer')}, "
+            f"{_count(self.matching, 'digest')} equal",
+            f"  recovery: {_count(self.resumes, 'resume')}, {_count(self.resends, 'call')} sent again, "
+            f"{_count(self.polls, 'poll')}",
+            *(["            (a connection that is cut may have carried several calls, or none)"] if self.cuts else []),
             *(f"  failed:   {failure}" for failure in self.failures),
             "ok" if self.ok else "NOT OK" if self.finished else "NOT OK: it was stopped before every call had ended",
         ]
         return "\n".join(lines)
+
+
+def _count(number: int, thing: str) -> str:
+    """Return so many things, in words."""
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,32 @@ def test_after_the_last_file_comes_the_first(folder: Path) -> None:
     files = Files(folder)
     assert files.line(2) == files.line(0)
     assert files.line(13) == files.line(1)
+
+
+def test_a_name_that_is_no_text_is_shown_by_its_bytes_and_can_be_sent(tmp_path: Path) -> None:
+    Path(os.fsdecode(os.fsencode(tmp_path) + b"/b\xff\xc3\xa9")).write_bytes(b"text")
+    line = Files(tmp_path).line(0)
+    assert line == f"{hashlib.sha256(b'text').hexdigest()}  b\\xffé"
+    Total().add(line)
+
+
+def test_a_file_that_is_gone_by_now_is_a_line_all_the_same(folder: Path) -> None:
+    files = Files(folder)
+    (folder / "b.txt").unlink()
+    assert files.line(1) == "(No such file or directory)  b.txt"
+
+
+def test_what_may_not_be_looked_at_is_passed_over(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    look = Path.lstat
+
+    def refuse(path: Path) -> os.stat_result:
+        if path.name == "b.txt":
+            raise PermissionError
+        return look(path)
+
+    os.mkfifo(folder / "pipe")
+    monkeypatch.setattr(Path, "lstat", refuse)
+    assert len(Files(folder)) == 1
 
 
 def test_a_folder_without_files_is_refused(tmp_path: Path) -> None:

@@ -1,0 +1,16 @@
+"""The command `mcpstreams` and what it can be told."""
+
+from __future__ import annotations
+
+import click
+
+from trio_bindings.cli.demo import demo
+
+
+@click.group()
+@click.version_option(package_name="mcpstreams")
+def command() -> None:
+    """Resumable streams for the Model Context Protocol."""
+
+
+command.add_command(demo)
