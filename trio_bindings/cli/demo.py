@@ -121,7 +121,7 @@ def _print(text: str) -> None:
     """Print to standard output, which may have no room for it.
 
     Raises:
-        ClickException: It has none.
+        click.ClickException: It has none.
     """
     try:
         click.echo(text)

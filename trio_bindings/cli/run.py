@@ -123,7 +123,7 @@ async def serve_demo(options: Options, files: Files, port: int) -> None:
     """Serve the demo's tool until interrupted, then let its clients go in good order.
 
     Raises:
-        ClickException: Nothing can listen on the port.
+        click.ClickException: Nothing can listen on the port.
     """
     refused: OSError | None = None
     with _interruptions() as interruptions:
