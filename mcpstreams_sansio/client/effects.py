@@ -262,13 +262,11 @@ class UnclaimedMessage:
     message: Message = attrs.field(repr=False)
 
 
-ClientStreamsEffect: TypeAlias = (
-    SendOnPath
-    | ReadAgain
-    | LeavePath
-    | PauseReading
-    | ResumeReading
-    | ItemReceived
+PathEffect: TypeAlias = SendOnPath | ReadAgain | LeavePath | PauseReading | ResumeReading
+"""What a front carries out."""
+
+CallEffect: TypeAlias = (
+    ItemReceived
     | GapFound
     | AskReceived
     | AskWithdrawn
@@ -279,10 +277,9 @@ ClientStreamsEffect: TypeAlias = (
     | ReplyDropped
     | UnclaimedMessage
 )
+"""What is the application's, or an observer's."""
 
-
-PathEffect: TypeAlias = SendOnPath | ReadAgain | LeavePath | PauseReading | ResumeReading
-"""Those of them that a front carries out; every other one is the application's, or an observer's."""
+ClientStreamsEffect: TypeAlias = PathEffect | CallEffect
 
 
 @final

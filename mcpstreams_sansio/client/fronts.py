@@ -11,19 +11,7 @@ from typing import TypeAlias, final
 import attrs
 
 from mcpstreams_sansio.client.effects import Failure, ServerConnected, UnreadableReceived
-from mcpstreams_sansio.client.inputs import (
-    LinkDown,
-    LinkUp,
-    MessageReceived,
-    PathAccepted,
-    PathRefused,
-    PathUnsent,
-    PathUnusable,
-    PositionReceived,
-    RetryReceived,
-    ServerTraits,
-)
-from mcpstreams_sansio.connections import ConnectionLost
+from mcpstreams_sansio.client.inputs import ServerTraits, StreamsNews
 from mcpstreams_sansio.wire.handshake import ServerHello
 
 
@@ -46,20 +34,6 @@ class LinkHopeless:
 class FrontClosed:
     """The server was left in good order, or there was none to leave."""
 
-
-StreamsNews: TypeAlias = (
-    LinkUp
-    | LinkDown
-    | MessageReceived
-    | PositionReceived
-    | RetryReceived
-    | PathAccepted
-    | PathRefused
-    | PathUnsent
-    | PathUnusable
-    | ConnectionLost
-)
-"""What a front has to tell the streams."""
 
 FrontNews: TypeAlias = StreamsNews | ServerConnected | UnreadableReceived | LinkFailed | LinkHopeless | FrontClosed
 """What a front has to tell its machine, besides what the driver has to do."""

@@ -227,7 +227,7 @@ class AnswerAsk:
     """Its id must be the question's."""
 
 
-ClientStreamsInput: TypeAlias = (
+StreamsNews: TypeAlias = (
     LinkUp
     | LinkDown
     | MessageReceived
@@ -238,15 +238,13 @@ ClientStreamsInput: TypeAlias = (
     | PathUnsent
     | PathUnusable
     | ConnectionLost
-    | LinkGivenUp
-    | MakeCall
-    | AttachCall
-    | DetachCall
-    | TakeMessages
-    | CancelCall
-    | AnswerAsk
-    | DeadlineReached
 )
+"""What a front has to tell the streams."""
+
+ClientOrder: TypeAlias = MakeCall | AttachCall | DetachCall | TakeMessages | CancelCall | AnswerAsk
+"""What an application orders on its own calls."""
+
+ClientStreamsInput: TypeAlias = StreamsNews | LinkGivenUp | ClientOrder | DeadlineReached
 
 
 @final
@@ -284,7 +282,3 @@ class ConnectFailed:
     """No server was reached: neither anything sent on this connection nor a request of this exchange has arrived."""
 
     connection_id: ConnectionId
-
-
-ClientOrder: TypeAlias = MakeCall | AttachCall | DetachCall | TakeMessages | CancelCall | AnswerAsk
-"""What an application orders on its own calls."""

@@ -15,17 +15,13 @@ from typing import Final, TypeAlias, final
 from mcpstreams_sansio.client.config import ClientConfig
 from mcpstreams_sansio.client.effects import (
     AskReceived,
-    AskWithdrawn,
-    AttemptMade,
-    CallDetached,
+    CallEffect,
     CallFailed,
     CallFinished,
     CallResult,
     ClientClosed,
     ClientFailed,
-    DuplicateDropped,
     Failure,
-    GapFound,
     ItemReceived,
     LeavePath,
     NoticeDropped,
@@ -33,7 +29,6 @@ from mcpstreams_sansio.client.effects import (
     OpenConnection,
     PauseReading,
     ReadAgain,
-    ReplyDropped,
     ResumeReading,
     SendOnPath,
     ServerConnected,
@@ -42,7 +37,7 @@ from mcpstreams_sansio.client.effects import (
     UnclaimedMessage,
     UnreadableReceived,
 )
-from mcpstreams_sansio.client.fronts import FrontClosed, FrontNews, LinkFailed, LinkHopeless, StreamsNews
+from mcpstreams_sansio.client.fronts import FrontClosed, FrontNews, LinkFailed, LinkHopeless
 from mcpstreams_sansio.client.inputs import (
     AnswerAsk,
     AttachCall,
@@ -59,6 +54,7 @@ from mcpstreams_sansio.client.inputs import (
     MakeCall,
     Notify,
     OpenClient,
+    StreamsNews,
     TakeMessages,
 )
 from mcpstreams_sansio.client.link import Demand, Link, LinkSignal, LinkState
@@ -101,21 +97,12 @@ ConnectionOrder: TypeAlias = (
 
 ClientEffect: TypeAlias = (
     ConnectionOrder
-    | ItemReceived
-    | GapFound
-    | AskReceived
-    | AskWithdrawn
-    | CallFinished
-    | CallDetached
-    | AttemptMade
-    | DuplicateDropped
-    | ReplyDropped
+    | CallEffect
     | NoticeReceived
     | NoticeDropped
     | ServerConnected
     | ServerDisconnected
     | ServerNotReached
-    | UnclaimedMessage
     | UnreadableReceived
     | ClientFailed
     | ClientClosed

@@ -61,9 +61,8 @@ def _receive_answer(ledger: Ledger, call: Call, message: Response | ErrorRespons
     refusal = _refusal_of(call, message)
     if refusal is None:
         _take_answer(ledger, call, message)
-    elif call.way is not Way.RESUME:
+    elif call.way is not Way.RESUME:  # which hears of a takeover under its own id: else it was one before it (R14)
         _refused(ledger, call, refusal)
-    # A resume hears of a takeover under its own id, so this word is for an attachment before it (rule R14).
 
 
 def _refusal_of(call: Call, message: Response | ErrorResponse) -> Refusal | None:

@@ -4,8 +4,8 @@ An input is checked, then due deadlines are processed, then the input is applied
 what is due, since nothing of that can be ordered for it any more.
 
 The rooms beside this one do the work, all of them on one `Ledger`: `application` (what is wanted of calls), `recovery`
-(how a call gets to its server), `delivery` and `replies` (what comes back), `questions`, `cancelling`, `acknowledging`,
-`exchanges` (what becomes of paths) and `endings`.
+(how a call gets to its server), `delivery` and `replies` (what comes back), `questions`, `answering`, `cancelling`,
+`acknowledging`, `exchanges` (what becomes of paths) and `endings`.
 """
 
 from __future__ import annotations
