@@ -87,6 +87,8 @@ def _check_request(method: str, params: JSONObject | None) -> None:
 def _check_saved(ledger: Ledger, saved: SavedCall) -> None:
     """Whoever kept it may have changed it."""
     _check_request(saved.method, saved.params)
+    if not is_request_id(saved.request_id):
+        raise LocalProtocolError("the saved id is too long for a request")
     if saved.request_id in ledger.requests or saved.stream_id in ledger.streams:
         raise LocalProtocolError("the saved call is followed already")
     if not fits_header(saved.event_id or ""):

@@ -27,7 +27,7 @@ from mcpstreams_sansio.client.inputs import (
 from mcpstreams_sansio.connections import ConnectionLost
 from mcpstreams_sansio.errors import LocalProtocolError
 from mcpstreams_sansio.ids import CallId, ConnectionId, Entropy, Secret, StreamId
-from mcpstreams_sansio.wire.jsonrpc import JSONObject, Notification, Response
+from mcpstreams_sansio.wire.jsonrpc import MAX_ID_LENGTH, JSONObject, Notification, Response
 from tests.sansio.client.conversation import CONFIG, Conversation
 
 NEVER = ConnectionId(99)
@@ -130,6 +130,14 @@ def test_a_call_is_followed_once() -> None:
     same_stream = SavedCall("other", "tools/call", None, 0, stream_id=StreamId("s1"), resume_token=Secret("t"))
     for saved in (same_request, same_stream):
         refused(AttachCall(CallId(2), saved, SEED), "the saved call is followed already")
+
+
+@pytest.mark.rule("R13")
+def test_a_saved_call_has_an_id_that_can_name_a_request() -> None:
+    longest = SavedCall("x" * MAX_ID_LENGTH, "tools/call", None, 0)
+    following().streams.check(AttachCall(CallId(2), longest, SEED), CONFIG.ack_interval)
+    too_long = SavedCall("x" * (MAX_ID_LENGTH + 1), "tools/call", None, 0)
+    refused(AttachCall(CallId(2), too_long, SEED), "the saved id is too long for a request")
 
 
 def test_nobody_can_have_what_nobody_was_given() -> None:
