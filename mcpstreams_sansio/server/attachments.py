@@ -135,9 +135,10 @@ def end(registry: Registry, stream: Stream, ending: Ending, successor: Connectio
             if resume_id is not None:
                 path.reply(encode_message(refusal(resume_id, Reason.SUPERSEDED)))
             # On the same connection the call's own answer still comes this way, and what was answered is not again.
-            if attachment.origin.owes_call and unanswered and successor is not path:
-                path.reply(encode_message(refusal(stream.request_id, Reason.SUPERSEDED)))
-                registry.forget_id(stream, path.scope)
+            if attachment.origin.owes_call and successor is not path:
+                if unanswered:
+                    path.reply(encode_message(refusal(stream.request_id, Reason.SUPERSEDED)))
+                registry.forget_origin(stream, path.scope)
         case _:
             pass
 

@@ -297,8 +297,15 @@ class Connection:
         """Return a hashable value, equal for connections that will behave alike."""
         return (
             self.connection_id,
+            self.framing,
+            self.scope,
+            self.principal,
+            self.owner,
+            self.primes,
             self.phase,
             self.body,
+            self.unheard,
+            self.refusal,
             self.in_flight > 0,
             tuple(self.attached),
             tuple(self._ready),

@@ -36,7 +36,10 @@ def lose_connection(registry: Registry, event: ConnectionLost) -> None:
 def remove(registry: Registry, path: Connection) -> None:
     """Forget a connection and everything that only it could have delivered."""
     for stream_id in tuple(path.attached):
-        lifecycle.lose(registry, registry.streams[stream_id])
+        stream = registry.streams[stream_id]
+        if path.framing is not Framing.HTTP:  # a session goes on, and with it what its ids mean
+            registry.forget_origin(stream, path.scope)
+        lifecycle.lose(registry, stream)
     for timer in ConnectionTimer:
         registry.deadlines.clear((timer, path.connection_id))
     registry.touched.pop(path.connection_id, None)

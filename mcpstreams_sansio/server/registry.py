@@ -256,7 +256,7 @@ class Registry:
         """Note where a stream is at home from now on: its request id counts there, and where it came from (Q9e)."""
         self._leave(stream)
         if stream.scope != stream.opened_in:
-            self.forget_id(stream, stream.scope)
+            self._forget_id(stream, stream.scope)
         stream.scope = scope
         self.bound.setdefault(scope, {})[stream.stream_id] = None
         self.calls[scope, stream.request_id] = stream.stream_id
@@ -293,7 +293,7 @@ class Registry:
         """Forget where a stream is at home, and where it was opened."""
         self._leave(stream)
         for scope in (stream.scope, stream.opened_in):
-            self.forget_id(stream, scope)
+            self._forget_id(stream, scope)
 
     def _leave(self, stream: Stream) -> None:
         members = self.bound.get(stream.scope)
@@ -302,9 +302,14 @@ class Registry:
             if not members:
                 del self.bound[stream.scope]
 
-    def forget_id(self, stream: Stream, scope: Scope) -> None:
-        """Let the id of a stream's request name nothing any more in a scope: it was answered there, or left it."""
-        if self.calls.get((scope, stream.request_id)) == stream.stream_id:
+    def forget_origin(self, stream: Stream, scope: Scope) -> None:
+        """Let the id of a stream's request name nothing any more where it was answered, or where nobody is left."""
+        self._forget_id(stream, scope)
+        if stream.opened_in == scope:
+            stream.opened_in = None
+
+    def _forget_id(self, stream: Stream, scope: Scope | None) -> None:
+        if scope is not None and self.calls.get((scope, stream.request_id)) == stream.stream_id:
             del self.calls[scope, stream.request_id]
 
     def fork(self) -> Self:
@@ -334,6 +339,7 @@ class Registry:
         return (
             tuple(stream.snapshot(self.config, now) for stream in self.streams.values()),
             tuple(self._eclipses(stream) for stream in self.streams.values()),
+            tuple(self.tombstones),
             tuple((path.snapshot(), self._silent_for(path, now)) for path in self.connections.values()),
             tuple(sorted(self.resumes.items(), key=repr)),
             self.gate.snapshot(),
@@ -349,8 +355,8 @@ class Registry:
         """Return whether the id of a stream's request names another one, or none, where it counts (rule Q9e)."""
         if stream.state is StreamState.GONE:
             return ()
-        named = (self.calls.get((scope, stream.request_id)) for scope in (stream.scope, stream.opened_in))
-        return tuple(stream_id != stream.stream_id for stream_id in named)
+        scopes = {stream.scope: None, stream.opened_in or stream.scope: None}
+        return tuple(self.calls.get((scope, stream.request_id)) != stream.stream_id for scope in scopes)
 
     def _silent_for(self, path: Connection, now: float) -> float | None:
         """Return what a keep-alive will look at, if one is due some time."""

@@ -114,8 +114,9 @@ class Stream:
     principal: Principal | None
     scope: Scope
     """Where it was attached last: what answers, cancels and acknowledgements are entitled by (rules R6, R24)."""
-    opened_in: Scope
-    """Where its call came from: its request can be cancelled there all the same (rule Q9e)."""
+    opened_in: Scope | None
+    """Where its call came from: its request can be cancelled there all the same (rule Q9e). None once that connection
+    is gone, or the request was answered there."""
     owner: Owner
     """Whose quota it counts against, fixed when it was opened."""
     tokens: list[Digest] = attrs.field(factory=list, repr=False)
@@ -254,16 +255,21 @@ class Stream:
         return max(self.last_takeover + interval - now, 0.0)
 
     def snapshot(self, config: StreamsConfig, now: float) -> tuple[object, ...]:
-        """Return a hashable value, equal for streams that will behave alike. The scope stands for whose it is."""
+        """Return a hashable value, equal for streams that will behave alike."""
         attachment = self.attachment
         return (
             self.stream_id,
             self.request_id,
+            self.peer,
             self.policy,
             self.tags,
+            self.principal,
+            self.owner,
+            self.key_digest,
             self.state,
             self.handler,
             self.scope,
+            None if self.opened_in == self.scope else self.opened_in,
             self.reason,
             self.takeover_wait(config.takeover_interval, now),
             max(self.rested_at - now, 0.0),
