@@ -105,6 +105,7 @@ from mcpstreams_sansio.ids import (
     StreamId,
     same_digest,
 )
+from mcpstreams_sansio.server.calls import BodyPolicy, CallPolicy, Peer, StreamKind
 from mcpstreams_sansio.server.config import StreamsConfig
 from mcpstreams_sansio.server.dispatch import NotificationReceived
 from mcpstreams_sansio.server.effects import (
@@ -125,18 +126,14 @@ from mcpstreams_sansio.server.effects import (
 from mcpstreams_sansio.server.identity import ServerIdentity
 from mcpstreams_sansio.server.inputs import (
     AskPeer,
-    BodyPolicy,
-    CallPolicy,
     Drain,
     LogFailed,
     LogWritten,
     OpenStream,
-    Peer,
     ReleaseStream,
     Respond,
     SendMessage,
     ServerOrder,
-    StreamKind,
     WithdrawAsk,
 )
 from mcpstreams_sansio.server.machine import PeerConnected, Server, ServerConfig, ServerEffect, ServerInput

@@ -12,16 +12,9 @@ import trio
 
 from mcpstreams_sansio.errors import INTERNAL_ERROR
 from mcpstreams_sansio.ids import RequestId, StreamId
+from mcpstreams_sansio.server.calls import Peer
 from mcpstreams_sansio.server.effects import AskAnswered, AskFailed, AskFailure, StartCall
-from mcpstreams_sansio.server.inputs import (
-    AskPeer,
-    OpenStream,
-    Peer,
-    ReleaseStream,
-    SendMessage,
-    ServerOrder,
-    WithdrawAsk,
-)
+from mcpstreams_sansio.server.inputs import AskPeer, OpenStream, ReleaseStream, SendMessage, ServerOrder, WithdrawAsk
 from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, JSONObject, Notification, Response
 from mcpstreams_sansio.wire.progress import progress_notification, progress_token
 from mcpstreams_sansio.wire.streams import ResumeInterval

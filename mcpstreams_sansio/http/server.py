@@ -24,14 +24,7 @@ from mcpstreams_sansio.server.config import StreamsConfig
 from mcpstreams_sansio.server.dispatch import Circumstances, Routed, route
 from mcpstreams_sansio.server.effects import BeginBody, BodyKind
 from mcpstreams_sansio.server.identity import ServerIdentity, answer_initialize
-from mcpstreams_sansio.server.inputs import (
-    Accept,
-    ConnectionOpened,
-    CursorReceived,
-    Reply,
-    Scope,
-    ScopeEnded,
-)
+from mcpstreams_sansio.server.inputs import Accept, ConnectionOpened, CursorReceived, Reply, Scope, ScopeEnded
 from mcpstreams_sansio.server.policies import StreamPolicies
 from mcpstreams_sansio.wire import handshake
 from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, Message, Request, decode_message, error_response

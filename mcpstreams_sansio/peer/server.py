@@ -15,10 +15,11 @@ from mcpstreams_sansio.errors import INVALID_REQUEST, RemoteProtocolError
 from mcpstreams_sansio.framing.limits import FrameTooLargeError
 from mcpstreams_sansio.framing.lines import LineDecoder
 from mcpstreams_sansio.ids import ConnectionId, Entropy
+from mcpstreams_sansio.server.calls import Peer
 from mcpstreams_sansio.server.config import StreamsConfig
 from mcpstreams_sansio.server.dispatch import Circumstances, Routed, route
 from mcpstreams_sansio.server.identity import Negotiated, ServerIdentity, answer_initialize
-from mcpstreams_sansio.server.inputs import Peer, Reply
+from mcpstreams_sansio.server.inputs import Reply
 from mcpstreams_sansio.server.policies import StreamPolicies
 from mcpstreams_sansio.server.stream import Reading
 from mcpstreams_sansio.wire import handshake, methods

@@ -9,8 +9,8 @@ from typing import assert_never
 import attrs
 
 from mcpstreams_sansio.connections import Framing
+from mcpstreams_sansio.server.calls import BodyPolicy, StreamKind
 from mcpstreams_sansio.server.effects import BeginBody, BodyKind, StreamAttached, StreamDetached
-from mcpstreams_sansio.server.inputs import BodyPolicy, StreamKind
 from mcpstreams_sansio.server.outbox import Connection, Phase
 from mcpstreams_sansio.server.registry import ConnectionTimer, Registry, StreamTimer
 from mcpstreams_sansio.server.stream import (

@@ -8,6 +8,7 @@ from mcpstreams_sansio.connections import ConnectionLost, EndOfFile, Written
 from mcpstreams_sansio.errors import LocalProtocolError
 from mcpstreams_sansio.framing.event_ids import MAX_SEQUENCE, event_id
 from mcpstreams_sansio.ids import RequestId, StreamId
+from mcpstreams_sansio.server.calls import StreamKind
 from mcpstreams_sansio.server.inputs import (
     Accept,
     AckReceived,
@@ -26,7 +27,6 @@ from mcpstreams_sansio.server.inputs import (
     Respond,
     ResumeReceived,
     SendMessage,
-    StreamKind,
     StreamsInput,
 )
 from mcpstreams_sansio.server.registry import Prepared, Registry

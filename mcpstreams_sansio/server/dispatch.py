@@ -15,6 +15,7 @@ from mcpstreams_sansio.connections import Framing
 from mcpstreams_sansio.errors import METHOD_NOT_FOUND, RemoteProtocolError
 from mcpstreams_sansio.framing.event_ids import parse_event_id
 from mcpstreams_sansio.ids import ConnectionId, Entropy, RequestId, Secret, StreamId
+from mcpstreams_sansio.server.calls import Peer
 from mcpstreams_sansio.server.inputs import (
     Accept,
     AckReceived,
@@ -22,7 +23,6 @@ from mcpstreams_sansio.server.inputs import (
     CallReceived,
     CancelledReceived,
     CancelReceived,
-    Peer,
     PollReceived,
     Reply,
     ResumeReceived,

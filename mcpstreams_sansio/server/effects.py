@@ -9,7 +9,7 @@ import attrs
 
 from mcpstreams_sansio.connections import ConnectionEffect
 from mcpstreams_sansio.ids import ConnectionId, StreamId
-from mcpstreams_sansio.server.inputs import Peer
+from mcpstreams_sansio.server.calls import Peer
 from mcpstreams_sansio.server.records import LogRecord
 from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, Request, Response
 from mcpstreams_sansio.wire.refusals import Reason

@@ -7,8 +7,8 @@ from typing import Final, final
 
 import attrs
 
+from mcpstreams_sansio.server.calls import Peer
 from mcpstreams_sansio.server.config import StreamsConfig
-from mcpstreams_sansio.server.inputs import Peer
 from mcpstreams_sansio.version import VERSION
 from mcpstreams_sansio.wire.handshake import (
     ServerHello,

@@ -8,9 +8,10 @@ from mcpstreams_sansio.connections import Framing
 from mcpstreams_sansio.ids import Digest, RequestId, Secret
 from mcpstreams_sansio.server import attachments, production, replies, room
 from mcpstreams_sansio.server.attachments import Ending
+from mcpstreams_sansio.server.calls import BodyPolicy, StreamKind
 from mcpstreams_sansio.server.effects import SendMore, StartCall, StopReason, StreamGone
 from mcpstreams_sansio.server.gate import CreateDurable
-from mcpstreams_sansio.server.inputs import BodyPolicy, CallReceived, OpenStream, StreamKind
+from mcpstreams_sansio.server.inputs import CallReceived, OpenStream
 from mcpstreams_sansio.server.keys import KeyEntry
 from mcpstreams_sansio.server.outbox import Connection, Farewell
 from mcpstreams_sansio.server.records import (

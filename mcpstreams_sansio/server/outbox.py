@@ -18,7 +18,8 @@ from mcpstreams_sansio.framing.event_ids import event_id
 from mcpstreams_sansio.framing.lines import encode_line
 from mcpstreams_sansio.framing.sse import encode_comment, encode_payload
 from mcpstreams_sansio.ids import ConnectionId, Owner, Principal, RequestId, StreamId
-from mcpstreams_sansio.server.inputs import BodyPolicy, Scope
+from mcpstreams_sansio.server.calls import BodyPolicy
+from mcpstreams_sansio.server.inputs import Scope
 from mcpstreams_sansio.server.log import Entry
 from mcpstreams_sansio.server.stream import Attachment, Stream, attachment_of
 from mcpstreams_sansio.wire.jsonrpc import Request, encode_message

@@ -8,7 +8,7 @@ from typing import Final, final
 import attrs
 
 from mcpstreams_sansio.connections import Framing
-from mcpstreams_sansio.server.inputs import BodyPolicy, CallPolicy, Peer, StreamKind
+from mcpstreams_sansio.server.calls import BodyPolicy, CallPolicy, Peer, StreamKind
 from mcpstreams_sansio.shapes import check_shape
 from mcpstreams_sansio.wire.converter import unstructure
 from mcpstreams_sansio.wire.jsonrpc import Request

@@ -6,6 +6,7 @@ from typing import Final
 
 from mcpstreams_sansio.ids import StreamId
 from mcpstreams_sansio.server import attachments, room
+from mcpstreams_sansio.server.calls import BodyPolicy
 from mcpstreams_sansio.server.effects import (
     AskFailed,
     AskFailure,
@@ -15,7 +16,7 @@ from mcpstreams_sansio.server.effects import (
     StopReason,
 )
 from mcpstreams_sansio.server.gate import CreateDurable, EntriesDurable
-from mcpstreams_sansio.server.inputs import AskPeer, BodyPolicy, Respond, SendMessage, WithdrawAsk
+from mcpstreams_sansio.server.inputs import AskPeer, Respond, SendMessage, WithdrawAsk
 from mcpstreams_sansio.server.records import AskClosed, EntryKind, EntryLogged
 from mcpstreams_sansio.server.registry import AskTimer, Registry
 from mcpstreams_sansio.server.stream import Handler, OpenAsk, Stream, encode_entry

@@ -8,7 +8,7 @@ from typing import TypeAlias, final
 import attrs
 
 from mcpstreams_sansio.ids import Digest, Principal, RequestId, StreamId
-from mcpstreams_sansio.server.inputs import CallPolicy, Peer
+from mcpstreams_sansio.server.calls import CallPolicy, Peer
 from mcpstreams_sansio.wire.refusals import Reason
 
 

@@ -13,18 +13,17 @@ import attrs
 from mcpstreams_sansio.connections import Framing
 from mcpstreams_sansio.ids import RequestId, Secret, StreamId
 from mcpstreams_sansio.server import attachments, lifecycle, replies
+from mcpstreams_sansio.server.calls import BodyPolicy, StreamKind
 from mcpstreams_sansio.server.effects import AskAnswered
 from mcpstreams_sansio.server.inputs import (
     AckReceived,
     AnswerReceived,
-    BodyPolicy,
     CallReceived,
     CancelledReceived,
     CancelReceived,
     CursorReceived,
     PollReceived,
     ResumeReceived,
-    StreamKind,
 )
 from mcpstreams_sansio.server.keys import KeyEntry, key_digest
 from mcpstreams_sansio.server.outbox import Connection

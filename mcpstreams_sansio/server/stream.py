@@ -9,8 +9,9 @@ from typing import ClassVar, Self, TypeAlias, final
 import attrs
 
 from mcpstreams_sansio.ids import ConnectionId, Digest, Owner, Principal, RequestId, StreamId
+from mcpstreams_sansio.server.calls import CallPolicy, Peer, StreamKind
 from mcpstreams_sansio.server.config import StreamsConfig
-from mcpstreams_sansio.server.inputs import CallPolicy, Peer, Scope, StreamKind
+from mcpstreams_sansio.server.inputs import Scope
 from mcpstreams_sansio.server.log import StreamLog
 from mcpstreams_sansio.server.records import EntryKind, Tags
 from mcpstreams_sansio.server.table import STREAM_TABLE, StreamSignal, StreamState

@@ -14,9 +14,10 @@ from mcpstreams_sansio.connections import Framing
 from mcpstreams_sansio.framing.event_ids import parse_event_id
 from mcpstreams_sansio.http.server import STATUS_OF_REASON
 from mcpstreams_sansio.ids import ConnectionId
+from mcpstreams_sansio.server.calls import Peer
 from mcpstreams_sansio.server.dispatch import Circumstances, NotificationReceived, route
 from mcpstreams_sansio.server.effects import BeginBody, BodyKind
-from mcpstreams_sansio.server.inputs import CallReceived, CursorReceived, Peer, StreamsInput
+from mcpstreams_sansio.server.inputs import CallReceived, CursorReceived, StreamsInput
 from mcpstreams_sansio.server.keys import key_digest
 from mcpstreams_sansio.server.policies import StreamPolicies, StreamPolicy
 from mcpstreams_sansio.testing.actions import Peers

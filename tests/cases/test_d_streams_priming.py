@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcpstreams_sansio.server.inputs import Peer
+from mcpstreams_sansio.server.calls import Peer
 from tests.sansio.server.conversation import DRAFT, STOCK, Conversation
 
 

@@ -6,8 +6,8 @@ from collections.abc import Sized
 
 import pytest
 
+from mcpstreams_sansio.server.calls import Peer
 from mcpstreams_sansio.server.config import StreamsConfig
-from mcpstreams_sansio.server.inputs import Peer
 from mcpstreams_sansio.server.registry import Registry
 from tests.sansio.server.conversation import DRAFT, KEY, MARKER, STOCK, Conversation
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from mcpstreams_sansio.connections import Framing
+from mcpstreams_sansio.server.calls import Peer
 from mcpstreams_sansio.server.effects import BodyKind
-from mcpstreams_sansio.server.inputs import Peer
 from mcpstreams_sansio.wire.revisions import AfterLoss
 from tests.sansio.server.conversation import DRAFT, STOCK, Conversation, Way
 

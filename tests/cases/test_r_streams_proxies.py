@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from mcpstreams_sansio.connections import Write
+from mcpstreams_sansio.server.calls import BodyPolicy
 from mcpstreams_sansio.server.effects import BeginBody
-from mcpstreams_sansio.server.inputs import BodyPolicy
 from tests.sansio.server.conversation import STOCK, Conversation
 
 

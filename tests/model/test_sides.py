@@ -10,7 +10,7 @@ from mcpstreams_sansio.client.inputs import SavedCall
 from mcpstreams_sansio.connections import EndWriting, Framing, Write
 from mcpstreams_sansio.ids import CallId, ConnectionId, StreamId
 from mcpstreams_sansio.server import effects as server
-from mcpstreams_sansio.server.inputs import Peer
+from mcpstreams_sansio.server.calls import Peer
 from mcpstreams_sansio.testing import Bounds, Peers, StreamsWorld, Transport, Violation
 from mcpstreams_sansio.testing.application import Caller, Guarantee, call_params, message
 from mcpstreams_sansio.testing.client_side import carry_out as carry_out_for_client

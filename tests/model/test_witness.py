@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from mcpstreams_sansio.ids import Digest, StreamId
+from mcpstreams_sansio.server.calls import CallPolicy, Peer, StreamKind
 from mcpstreams_sansio.server.effects import WriteLog
-from mcpstreams_sansio.server.inputs import CallPolicy, Peer, StreamKind
 from mcpstreams_sansio.server.records import (
     EntryKind,
     EntryLogged,

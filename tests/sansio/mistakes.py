@@ -19,7 +19,8 @@ from mcpstreams_sansio.client.streams import ClientStreams
 from mcpstreams_sansio.connections import Framing
 from mcpstreams_sansio.errors import LocalProtocolError
 from mcpstreams_sansio.ids import Entropy, Secret
-from mcpstreams_sansio.server.inputs import Drain, Peer, StreamKind
+from mcpstreams_sansio.server.calls import Peer, StreamKind
+from mcpstreams_sansio.server.inputs import Drain
 from mcpstreams_sansio.server.machine import Server
 from mcpstreams_sansio.server.streams import ServerStreams
 from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, JSONValue, Notification, Request, Response

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from mcpstreams_sansio.connections import Framing
+from mcpstreams_sansio.server.calls import BodyPolicy, Peer, StreamKind
 from mcpstreams_sansio.server.config import StreamsConfig
 from mcpstreams_sansio.server.effects import BodyKind, WriteLog
-from mcpstreams_sansio.server.inputs import BodyPolicy, Peer, StreamKind
 from mcpstreams_sansio.server.table import StreamState
 from mcpstreams_sansio.wire.refusals import Reason, Refusal, read_refusal
 from tests.sansio.server.conversation import DRAFT, KEY, MARKER, STOCK, Client, Conversation, Way, token_of

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from mcpstreams_sansio.connections import Framing
+from mcpstreams_sansio.server.calls import BodyPolicy, StreamKind
 from mcpstreams_sansio.server.config import StreamsConfig
 from mcpstreams_sansio.server.effects import BodyKind
-from mcpstreams_sansio.server.inputs import BodyPolicy, StreamKind
 from mcpstreams_sansio.server.records import EntryLogged, StreamOpened
 from mcpstreams_sansio.server.table import StreamState
 from mcpstreams_sansio.wire.meta import read_window

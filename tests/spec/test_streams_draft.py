@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from mcpstreams_sansio.connections import Framing
+from mcpstreams_sansio.server.calls import StreamKind
 from mcpstreams_sansio.server.config import StreamsConfig
-from mcpstreams_sansio.server.inputs import StreamKind
 from mcpstreams_sansio.server.table import StreamState
 from mcpstreams_sansio.wire.streams import ResumeInterval
 from tests.sansio.server.conversation import MARKER, STOCK, Client, Conversation, Way, token_of

@@ -8,8 +8,8 @@ import pytest
 from mcpstreams_sansio.http.config import HTTPConfig
 from mcpstreams_sansio.http.sessions import Session, Sessions
 from mcpstreams_sansio.ids import Address, ConnectionId, Principal, Secret, owner_of
+from mcpstreams_sansio.server.calls import Peer
 from mcpstreams_sansio.server.identity import Negotiated
-from mcpstreams_sansio.server.inputs import Peer
 from mcpstreams_sansio.wire.revisions import Revision
 
 IDLE = 100.0

@@ -28,6 +28,7 @@ from mcpstreams_sansio.connections import (
 from mcpstreams_sansio.framing.event_ids import parse_event_id
 from mcpstreams_sansio.framing.sse import SSEDecoder
 from mcpstreams_sansio.ids import Address, ConnectionId, Digest, Entropy, Principal, RequestId, Secret, StreamId
+from mcpstreams_sansio.server.calls import BodyPolicy, CallPolicy, Peer, StreamKind
 from mcpstreams_sansio.server.config import StreamsConfig
 from mcpstreams_sansio.server.effects import (
     BeginBody,
@@ -43,8 +44,6 @@ from mcpstreams_sansio.server.inputs import (
     AckReceived,
     AnswerReceived,
     AskPeer,
-    BodyPolicy,
-    CallPolicy,
     CallReceived,
     CancelledReceived,
     CancelReceived,
@@ -54,7 +53,6 @@ from mcpstreams_sansio.server.inputs import (
     LogFailed,
     LogWritten,
     OpenStream,
-    Peer,
     PollReceived,
     ReleaseStream,
     Reply,
@@ -63,7 +61,6 @@ from mcpstreams_sansio.server.inputs import (
     Scope,
     ScopeEnded,
     SendMessage,
-    StreamKind,
     StreamsInput,
     WithdrawAsk,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from mcpstreams_sansio.server.inputs import StreamKind
+from mcpstreams_sansio.server.calls import StreamKind
 from mcpstreams_sansio.server.registry import AskTimer, ConnectionTimer, Registry, StreamTimer
 from mcpstreams_sansio.server.stream import ByCall, ByResume, Stream
 from mcpstreams_sansio.server.streams import ServerStreams

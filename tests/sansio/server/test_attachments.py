@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from mcpstreams_sansio.server.calls import StreamKind
 from mcpstreams_sansio.server.config import StreamsConfig
-from mcpstreams_sansio.server.inputs import StreamKind
 from mcpstreams_sansio.wire.jsonrpc import Response
 from mcpstreams_sansio.wire.streams import ResumeInterval
 from tests.sansio.server.conversation import MARKER, STOCK, Conversation

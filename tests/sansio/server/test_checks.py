@@ -9,13 +9,13 @@ import pytest
 from mcpstreams_sansio.connections import ConnectionLost, EndOfFile, Framing, Written
 from mcpstreams_sansio.errors import LocalProtocolError
 from mcpstreams_sansio.ids import ConnectionId, Digest, Entropy, Secret, StreamId
+from mcpstreams_sansio.server.calls import CallPolicy, StreamKind
 from mcpstreams_sansio.server.config import StreamsConfig
 from mcpstreams_sansio.server.inputs import (
     Accept,
     AckReceived,
     AnswerReceived,
     AskPeer,
-    CallPolicy,
     CallReceived,
     CancelledReceived,
     CancelReceived,
@@ -30,7 +30,6 @@ from mcpstreams_sansio.server.inputs import (
     ResumeReceived,
     Scope,
     SendMessage,
-    StreamKind,
     StreamsInput,
 )
 from mcpstreams_sansio.wire.jsonrpc import MAX_ID_LENGTH, ErrorResponse, Notification, Request, Response

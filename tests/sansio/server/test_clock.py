@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcpstreams_sansio.connections import DropReason
+from mcpstreams_sansio.server.calls import BodyPolicy, StreamKind
 from mcpstreams_sansio.server.config import StreamsConfig
 from mcpstreams_sansio.server.effects import BodyKind
-from mcpstreams_sansio.server.inputs import BodyPolicy, PeerHeard, StreamKind
+from mcpstreams_sansio.server.inputs import PeerHeard
 from mcpstreams_sansio.server.table import StreamState
 from tests.sansio.server.conversation import MARKER, STOCK, Conversation
 

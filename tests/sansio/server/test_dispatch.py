@@ -12,20 +12,18 @@ from hypothesis import strategies as st
 from mcpstreams_sansio.connections import Framing
 from mcpstreams_sansio.errors import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND
 from mcpstreams_sansio.ids import ConnectionId, Entropy, RequestId, Secret, StreamId
+from mcpstreams_sansio.server.calls import BodyPolicy, Peer, StreamKind
 from mcpstreams_sansio.server.dispatch import Circumstances, NotificationReceived, Routed, route
 from mcpstreams_sansio.server.inputs import (
     Accept,
     AckReceived,
     AnswerReceived,
-    BodyPolicy,
     CallReceived,
     CancelledReceived,
     CancelReceived,
-    Peer,
     PollReceived,
     Reply,
     ResumeReceived,
-    StreamKind,
 )
 from mcpstreams_sansio.server.policies import StreamPolicies, StreamPolicy
 from mcpstreams_sansio.wire.digest import call_digest

@@ -6,9 +6,10 @@ import attrs
 import pytest
 
 from mcpstreams_sansio.ids import Secret, StreamId
+from mcpstreams_sansio.server.calls import BodyPolicy
 from mcpstreams_sansio.server.config import StreamsConfig
 from mcpstreams_sansio.server.effects import BodyKind
-from mcpstreams_sansio.server.inputs import BodyPolicy, LogWritten
+from mcpstreams_sansio.server.inputs import LogWritten
 from mcpstreams_sansio.server.records import TokenAdded
 from mcpstreams_sansio.server.table import StreamState
 from tests.sansio.server.conversation import KEY, MARKER, STOCK, Client, Conversation, Way, token_of

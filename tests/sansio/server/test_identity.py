@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mcpstreams_sansio.errors import INVALID_PARAMS, LocalProtocolError, RemoteProtocolError
+from mcpstreams_sansio.server.calls import Peer
 from mcpstreams_sansio.server.config import StreamsConfig
 from mcpstreams_sansio.server.identity import (
     MAX_CAPABILITIES,
@@ -14,7 +15,6 @@ from mcpstreams_sansio.server.identity import (
     ServerIdentity,
     answer_initialize,
 )
-from mcpstreams_sansio.server.inputs import Peer
 from mcpstreams_sansio.wire.jsonrpc import JSONObject, JSONValue, Request, Response
 from mcpstreams_sansio.wire.marker import MARKER
 from mcpstreams_sansio.wire.revisions import NEWEST, Revision

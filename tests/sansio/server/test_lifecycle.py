@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from mcpstreams_sansio.server.calls import BodyPolicy, Peer, StreamKind
 from mcpstreams_sansio.server.config import StreamsConfig
 from mcpstreams_sansio.server.effects import BodyKind
-from mcpstreams_sansio.server.inputs import BodyPolicy, Peer, StreamKind
 from mcpstreams_sansio.server.table import StreamState
 from mcpstreams_sansio.wire.jsonrpc import MAX_ID_LENGTH, Response
 from mcpstreams_sansio.wire.streams import ResumeInterval

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from mcpstreams_sansio.connections import Framing
+from mcpstreams_sansio.server.calls import StreamKind
 from mcpstreams_sansio.server.config import StreamsConfig
 from mcpstreams_sansio.server.effects import BodyKind
-from mcpstreams_sansio.server.inputs import StreamKind
 from mcpstreams_sansio.server.table import StreamState
 from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, Notification, Response
 from tests.sansio.server.conversation import KEY, MARKER, STOCK, Conversation, Way, token_of

@@ -6,7 +6,7 @@ import pytest
 
 from mcpstreams_sansio.connections import Framing
 from mcpstreams_sansio.errors import LocalProtocolError
-from mcpstreams_sansio.server.inputs import BodyPolicy, CallPolicy, Peer, StreamKind
+from mcpstreams_sansio.server.calls import BodyPolicy, CallPolicy, Peer, StreamKind
 from mcpstreams_sansio.server.policies import StreamPolicies, StreamPolicy, call_policy
 from mcpstreams_sansio.wire.jsonrpc import JSONValue, Request
 from mcpstreams_sansio.wire.revisions import REVISIONS, AfterLoss, Revision

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from mcpstreams_sansio.ids import StreamId
+from mcpstreams_sansio.server.calls import Peer, StreamKind
 from mcpstreams_sansio.server.config import StreamsConfig
-from mcpstreams_sansio.server.inputs import Peer, StreamKind
 from mcpstreams_sansio.wire.meta import read_window
 from tests.sansio.server.conversation import DRAFT, MARKER, Conversation
 

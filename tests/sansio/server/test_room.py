@@ -6,8 +6,8 @@ import attrs
 import pytest
 
 from mcpstreams_sansio.ids import StreamId
+from mcpstreams_sansio.server.calls import StreamKind
 from mcpstreams_sansio.server.config import StreamsConfig
-from mcpstreams_sansio.server.inputs import StreamKind
 from mcpstreams_sansio.server.log import StreamLog
 from mcpstreams_sansio.server.table import StreamState
 from mcpstreams_sansio.wire.revisions import AfterLoss

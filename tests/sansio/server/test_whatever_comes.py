@@ -20,6 +20,7 @@ from mcpstreams_sansio.connections import (
 )
 from mcpstreams_sansio.errors import LocalProtocolError
 from mcpstreams_sansio.ids import Address, ConnectionId, Digest, Entropy, Principal, RequestId, Secret, StreamId
+from mcpstreams_sansio.server.calls import BodyPolicy, CallPolicy, Peer, StreamKind
 from mcpstreams_sansio.server.config import StreamsConfig
 from mcpstreams_sansio.server.effects import BeginBody, BodyKind, StreamsEffect, WriteLog
 from mcpstreams_sansio.server.inputs import (
@@ -27,8 +28,6 @@ from mcpstreams_sansio.server.inputs import (
     AckReceived,
     AnswerReceived,
     AskPeer,
-    BodyPolicy,
-    CallPolicy,
     CallReceived,
     CancelledReceived,
     CancelReceived,
@@ -38,7 +37,6 @@ from mcpstreams_sansio.server.inputs import (
     LogFailed,
     LogWritten,
     OpenStream,
-    Peer,
     PeerHeard,
     PollReceived,
     ReleaseStream,
@@ -48,7 +46,6 @@ from mcpstreams_sansio.server.inputs import (
     Scope,
     ScopeEnded,
     SendMessage,
-    StreamKind,
     StreamsInput,
     WithdrawAsk,
 )

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from mcpstreams_sansio.connections import BytesReceived, ConnectionLost, DeadlineReached, EndOfFile, Framing, Written
 from mcpstreams_sansio.http.messages import HTTPRequest, RequestReceived
 from mcpstreams_sansio.ids import Address, ConnectionId, Digest, Entropy, Principal, Secret, StreamId
+from mcpstreams_sansio.server.calls import CallPolicy, StreamKind
 from mcpstreams_sansio.server.config import StreamsConfig
 from mcpstreams_sansio.server.inputs import (
     Accept,
     AckReceived,
     AnswerReceived,
     AskPeer,
-    CallPolicy,
     CallReceived,
     CancelledReceived,
     CancelReceived,
@@ -34,7 +34,6 @@ from mcpstreams_sansio.server.inputs import (
     Scope,
     ScopeEnded,
     SendMessage,
-    StreamKind,
     StreamsInput,
     WithdrawAsk,
 )
