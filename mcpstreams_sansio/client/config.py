@@ -61,7 +61,8 @@ class ClientConfig:
     max_total_attempts: int = attrs.field(default=10_000, validator=at_least_one)
     """Attempts to get one call back in all, with or without success."""
     steady_after: float = attrs.field(default=5.0, validator=positive)
-    """Seconds after which a path that delivered nothing was worth its attempt all the same: the call is quiet."""
+    """Seconds after which a path that delivered nothing, and nothing wrong either, was worth its attempt all the same:
+    the call is quiet."""
     key_margin: float = attrs.field(default=60.0, validator=positive)
     """Seconds before a server may forget a key, from which on the key is not sent any more (rule R21.4)."""
     poll_first: bool = False

@@ -24,11 +24,19 @@ class Fate(enum.Enum):
 
     UNKNOWN = "unknown"
     """It may have arrived, and may still arrive."""
+    OVERDUE = "overdue"
+    """The same, and the path is open: what was due on it has not come."""
+    RELEASED = "released"
+    """The server let its attachment go in good order (rule R15)."""
     ANSWERED = "answered"
-    """The server has dealt with it."""
+    """The server has dealt with it otherwise: by a refusal, or by messages among which some are missing."""
     NOT_TAKEN = "not taken"
     """It certainly did not arrive, or was refused before anybody looked at the call."""
 
+
+_UNKNOWN: Final = frozenset({Fate.UNKNOWN, Fate.OVERDUE})
+_UNREPROACHED: Final = frozenset({Fate.UNKNOWN, Fate.RELEASED})
+"""What a quiet call comes to through nobody's fault: nothing else speaks for a path that brought nothing."""
 
 _RECOVERIES: Final = {Way.RESUME: Recovery.RESUME, Way.RESEND: Recovery.RESEND, Way.CURSOR: Recovery.CURSOR}
 
@@ -105,9 +113,10 @@ def lose(ledger: Ledger, call: Call, *, asked: float | None = None, fate: Fate =
     efforts = call.efforts
     if call.state is CallState.SENT and fate is Fate.NOT_TAKEN:
         call.first_sent = None
-    elif call.state in UNSEEN and fate is Fate.UNKNOWN:
+    elif call.state in UNSEEN and fate in _UNKNOWN:
         efforts.unknown_fates += 1
-    if efforts.path_since is not None and ledger.now - efforts.path_since >= ledger.config.steady_after:
+    since = efforts.path_since
+    if since is not None and ledger.now - since >= ledger.config.steady_after and fate in _UNREPROACHED:
         efforts.progress()
     efforts.path_since = None
     if efforts.stranded_at is None:

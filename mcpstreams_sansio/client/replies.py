@@ -118,7 +118,7 @@ def _receive_reply(ledger: Ledger, call: Call, message: Response | ErrorResponse
 def _attachment_over(ledger: Ledger, call: Call) -> None:
     """The result of a resume is the tail of its attachment: the stream was let go, or there was no room (rule R15)."""
     call.last_path = None
-    recovery.lose(ledger, call, fate=Fate.ANSWERED)
+    recovery.lose(ledger, call, fate=Fate.RELEASED)
 
 
 def _polled(ledger: Ledger, call: Call, message: Response) -> None:

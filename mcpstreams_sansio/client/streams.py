@@ -50,6 +50,7 @@ from mcpstreams_sansio.client.inputs import (
     TakeMessages,
 )
 from mcpstreams_sansio.client.ledger import Ledger, Timer, TimerKind
+from mcpstreams_sansio.client.recovery import Fate
 from mcpstreams_sansio.client.table import SETTLED_FOR_CALLER, CallState
 from mcpstreams_sansio.connections import ConnectionLost, DeadlineReached
 from mcpstreams_sansio.ids import CallId, ConnectionId
@@ -174,7 +175,7 @@ def _wake_call(ledger: Ledger, call: Call) -> None:
         case CallState.WAITING:
             recovery.depart(ledger, call)
         case CallState.SENT | CallState.POLLING | CallState.RECOVERING | CallState.REATTACHING:
-            recovery.lose(ledger, call)
+            recovery.lose(ledger, call, fate=Fate.OVERDUE)
         case CallState.CANCEL_DUE:
             cancelling.announce(ledger, call)
         case CallState.CANCELLING:

@@ -153,6 +153,7 @@ def test_h2_a_server_that_says_nothing_after_an_error_is_asked_again_within_the_
     while talk.state(2) is not None:
         said = talk.wait(1.0) + talk.says(OLD_ERROR)
     assert said == ["2: ends with doubt: out of budget @1"]
+    assert talk.now <= CONFIG.patience + 2 * CONFIG.reply_timeout
 
 
 def test_on_another_connection_nothing_old_can_be_under_way() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import attrs
 import pytest
 
@@ -13,6 +15,7 @@ from mcpstreams_sansio.ids import CallId, ConnectionId, Entropy
 from mcpstreams_sansio.wire.digest import call_digest
 from mcpstreams_sansio.wire.jsonrpc import JSONObject, Request, Response
 from mcpstreams_sansio.wire.meta import meta_of, parse_call_key
+from mcpstreams_sansio.wire.refusals import Reason
 from mcpstreams_sansio.wire.streams import ResumeInterval
 from tests.sansio.client.conversation import CONFIG, DRAFT, MARKER, Conversation
 
@@ -286,6 +289,39 @@ def test_g7_a_path_that_lasted_was_worth_its_attempt_though_it_brought_nothing()
         assert talk.wait(2.0)[0] == "1: tries resume"
         talk.accepts(path + 1)
     assert talk.state() is CallState.FOLLOWING
+
+
+def missing(talk: Conversation, _: int) -> list[str]:
+    """The server sends a message before which one is missing."""
+    return talk.progresses(5)
+
+
+def draining(talk: Conversation, resumes: int) -> list[str]:
+    """The server refuses the latest resume for now."""
+    return talk.rejects(f"1.{resumes}", Reason.DRAINING)
+
+
+def nothing_gone(talk: Conversation, resumes: int) -> list[str]:
+    """The server says that something is gone, which the client has."""
+    return talk.rejects(f"1.{resumes}", Reason.EVENTS_GONE, first_available=1, lost=0)
+
+
+@pytest.mark.parametrize("trouble", [missing, draining, nothing_gone])
+def test_g2_what_comes_late_on_a_path_and_is_wrong_makes_it_no_quiet_one(
+    trouble: Callable[[Conversation, int], list[str]],
+) -> None:
+    talk = Conversation()
+    talk.link_up()
+    talk.call()
+    talk.creates()
+    talk.link_down()
+    talk.link_up()
+    said: list[str] = []
+    while talk.state() is not None:
+        said += talk.wait(CONFIG.steady_after + CONFIG.retry_ceiling)
+        said += trouble(talk, said.count("1: tries resume"))
+        assert talk.now < 2 * CONFIG.patience
+    assert "1: ends with doubt: out of budget @1" in said
 
 
 def test_g7_a_quiet_call_outlives_any_number_of_connections_that_lasted() -> None:
