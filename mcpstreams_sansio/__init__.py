@@ -29,7 +29,6 @@ from mcpstreams_sansio.client.effects import (
     ClientFailed,
     Doubt,
     DuplicateDropped,
-    Failure,
     GapFound,
     ItemReceived,
     NoticeDropped,
@@ -48,6 +47,7 @@ from mcpstreams_sansio.client.effects import (
     UnclaimedMessage,
     UnreadableReceived,
 )
+from mcpstreams_sansio.client.failures import Failure, Said
 from mcpstreams_sansio.client.inputs import (
     AnswerAsk,
     AttachCall,
@@ -276,6 +276,7 @@ __all__ = [
     "Revision",
     "SSEDecoder",
     "SSEEvent",
+    "Said",
     "SavedCall",
     "Secret",
     "SendHead",

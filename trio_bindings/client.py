@@ -21,7 +21,6 @@ from mcpstreams_sansio.client.effects import (
     ClientClosed,
     ClientFailed,
     DuplicateDropped,
-    Failure,
     GapFound,
     ItemReceived,
     NoticeDropped,
@@ -34,6 +33,7 @@ from mcpstreams_sansio.client.effects import (
     UnclaimedMessage,
     UnreadableReceived,
 )
+from mcpstreams_sansio.client.failures import NOTHING_SAID, Failure, Said
 from mcpstreams_sansio.client.inputs import AnswerAsk, AttachCall, CloseClient, MakeCall, Notify, OpenClient
 from mcpstreams_sansio.client.machine import Client, ClientEffect, ClientInput
 from mcpstreams_sansio.connections import Framing
@@ -49,6 +49,7 @@ from trio_bindings.driver import Driver
 from trio_bindings.entropy import fresh_entropy, fresh_instance
 from trio_bindings.errors import CallError
 from trio_bindings.outage import Outage
+from trio_bindings.outcomes import explained
 from trio_bindings.tasks import LimitedTasks
 
 MAX_NOTIFICATION_TASKS: Final = 100
@@ -92,9 +93,10 @@ async def refuse_every_request(_: ServerRequest) -> JSONObject:
 class ClientFailedError(Exception):
     """The server cannot be talked to, and trying again would bring the same."""
 
-    def __init__(self, failure: Failure) -> None:
-        super().__init__(failure.value)
+    def __init__(self, failure: Failure, said: Said = NOTHING_SAID) -> None:
+        super().__init__(explained(failure.value, None, said))
         self.failure = failure
+        self.said = said
 
 
 @final
@@ -137,7 +139,7 @@ class ClientSession:
         self._call_ids = itertools.count(1)
         self._calls: dict[CallId, ClientCall] = {}
         self._asks: dict[tuple[CallId | None, RequestId], trio.CancelScope] = {}
-        self._server: ServerHello | Failure | None = None
+        self._server: ServerHello | ClientFailed | None = None
         self.outage = Outage(machine.config)
         """Is told by the transport why the server was not reached."""
         self._met = trio.Event()
@@ -270,8 +272,8 @@ class ClientSession:
         match self._server:
             case ServerHello() as server:
                 return server
-            case Failure() as failure:
-                raise ClientFailedError(failure)
+            case ClientFailed(failure, said):
+                raise ClientFailedError(failure, said)
             case None:
                 raise trio.ClosedResourceError
 
@@ -284,7 +286,7 @@ class ClientSession:
         self.outage.go_on()
 
     def _fail(self, effect: ClientFailed) -> None:
-        self._server = effect.failure
+        self._server = effect
         self._met.set()
 
     async def close(self) -> None:

@@ -22,8 +22,15 @@ from mcpstreams_sansio.client.effects import (
     Outcome,
     OutcomeUnknown,
 )
+from mcpstreams_sansio.client.failures import NOTHING_SAID, Failure, Said
 from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, JSONObject
 from mcpstreams_sansio.wire.refusals import Reason
+
+
+def explained(what: str, failure: Failure | None, said: Said) -> str:
+    """Return what happened, why, and what the server said of it: `client failed: handshake refused (403: not here)`."""
+    reason = what if failure is None else f"{what}: {failure.value}"
+    return f"{reason} ({said})" if said != NOTHING_SAID else reason
 
 
 class NoResultError(Exception):
@@ -49,17 +56,21 @@ class CallLostError(NoResultError):
 class OutcomeUnknownError(NoResultError):
     """The call may or may not have run; it was not sent again to find out."""
 
-    def __init__(self, doubt: Doubt) -> None:
-        super().__init__(doubt.value)
+    def __init__(self, doubt: Doubt, failure: Failure | None = None, said: Said = NOTHING_SAID) -> None:
+        super().__init__(explained(doubt.value, failure, said))
         self.doubt = doubt
+        self.failure = failure
+        self.said = said
 
 
 class CallNotRunError(NoResultError):
     """The call certainly did not run: it may be made again."""
 
-    def __init__(self, why: NotRun) -> None:
-        super().__init__(why.value)
+    def __init__(self, why: NotRun, failure: Failure | None = None, said: Said = NOTHING_SAID) -> None:
+        super().__init__(explained(why.value, failure, said))
         self.why = why
+        self.failure = failure
+        self.said = said
 
 
 class CallCancelledError(NoResultError):
@@ -82,9 +93,9 @@ def result_of(outcome: Outcome) -> JSONObject:
             raise CallFailedError(error)
         case CallLost(reason=reason):
             raise CallLostError(reason)
-        case OutcomeUnknown(doubt=doubt):
-            raise OutcomeUnknownError(doubt)
-        case CallNotRun(why=why):
-            raise CallNotRunError(why)
+        case OutcomeUnknown(doubt, failure, said):
+            raise OutcomeUnknownError(doubt, failure, said)
+        case CallNotRun(why, failure, said):
+            raise CallNotRunError(why, failure, said)
         case CallCancelled():
             raise CallCancelledError

@@ -178,6 +178,12 @@ class Call:
         """Whether a message that is not taken up now can be had again, by its position (rules R4, Q7c)."""
         return self.keyed and self.stream is not None and self.stream.resumable
 
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What names it to the server and is shown to nobody else (rule Q11b)."""
+        token = None if self.stream is None else self.stream.resume_token
+        return tuple(secret.reveal() for secret in (self.key, token) if secret is not None)
+
     def next_errand(self, instance: str) -> RequestId:
         """Return a fresh id for a request about this call: unique over all connections (rule Q3c)."""
         self.errands += 1

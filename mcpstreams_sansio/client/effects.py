@@ -7,6 +7,7 @@ from typing import TypeAlias, final
 
 import attrs
 
+from mcpstreams_sansio.client.failures import NOTHING_SAID, Failure, Said
 from mcpstreams_sansio.client.inputs import SavedCall
 from mcpstreams_sansio.ids import CallId, ConnectionId, RequestId
 from mcpstreams_sansio.wire.handshake import ServerHello
@@ -143,7 +144,7 @@ class Doubt(enum.Enum):
     UNREADABLE = "unreadable"
     """The server's answer can not be read: too large, or of another type (cases G3, J8, J9)."""
     CLIENT_FAILED = "client failed"
-    """This client can not talk to its server any more; the driver was told why."""
+    """This client can not talk to its server any more; `failure` says why."""
     CLIENT_CLOSED = "client closed"
     """This client was closed before the outcome came."""
 
@@ -154,6 +155,10 @@ class OutcomeUnknown:
     """The call may or may not have run: this client never runs it a second time to find out."""
 
     doubt: Doubt
+    failure: Failure | None = None
+    """With `CLIENT_FAILED`: why the server can not be talked to."""
+    said: Said = NOTHING_SAID
+    """With that, and with `REFUSED`: what the server said of it."""
 
 
 @enum.unique
@@ -167,7 +172,7 @@ class NotRun(enum.Enum):
     TOO_MANY_CALLS = "too many calls"
     """`max_calls` of this client are open."""
     CLIENT_FAILED = "client failed"
-    """This client can not talk to its server, and the call had not gone out; the driver was told why."""
+    """This client can not talk to its server, and the call had not gone out; `failure` says why."""
     CLIENT_CLOSED = "client closed"
     """This client was closed before the call went out."""
 
@@ -178,6 +183,10 @@ class CallNotRun:
     """It is certain that the call did not run: it may be made again."""
 
     why: NotRun
+    failure: Failure | None = None
+    """With `CLIENT_FAILED`: why the server can not be talked to."""
+    said: Said = NOTHING_SAID
+    """With that, and with `REFUSED`: what the server said of it."""
 
 
 @final
@@ -337,28 +346,13 @@ class UnreadableReceived:
     """What is wrong with it; no value of the server's is repeated."""
 
 
-@enum.unique
-class Failure(enum.Enum):
-    """Why a client can not talk to its server."""
-
-    UNAUTHORIZED = "unauthorized"
-    """401: credentials are missing or wrong (case I6)."""
-    UNSUPPORTED_VERSION = "unsupported version"
-    """The server insists on a revision that this client does not know."""
-    HANDSHAKE_REFUSED = "handshake refused"
-    """The server answers `initialize` with an error."""
-    NO_MCP = "no MCP"
-    """What answers does not speak this protocol."""
-    SESSION_LOST = "session lost"
-    """The server forgets each new session at once (case I2)."""
-
-
 @final
 @attrs.frozen
 class ClientFailed:
     """The client can not talk to its server, and trying again would bring the same. Every call has its outcome."""
 
     failure: Failure
+    said: Said = NOTHING_SAID
 
 
 @final

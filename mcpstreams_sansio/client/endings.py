@@ -19,6 +19,7 @@ from mcpstreams_sansio.client.effects import (
     Outcome,
     OutcomeUnknown,
 )
+from mcpstreams_sansio.client.failures import NOTHING_SAID, Failure, Said
 from mcpstreams_sansio.client.ledger import Ledger
 from mcpstreams_sansio.client.table import CallSignal
 from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, Response
@@ -61,13 +62,23 @@ def refuse(ledger: Ledger, call: Call, reason: Reason) -> None:
     ledger.remove(call)
 
 
-def give_up(ledger: Ledger, call: Call, doubt: Doubt) -> None:
-    """Tell the caller that nobody knows, or that the call certainly never ran (cases H1, H2, H4)."""
+def give_up(
+    ledger: Ledger, call: Call, doubt: Doubt, *, failure: Failure | None = None, said: Said = NOTHING_SAID
+) -> None:
+    """Tell the caller that nobody knows, or that the call certainly never ran (cases H1, H2, H4).
+
+    Args:
+        ledger: Where the call is.
+        call: The call, which has no outcome.
+        doubt: Why it is given up.
+        failure: Why the server can not be talked to, if that is it.
+        said: What the server said of that, or of its refusal.
+    """
     outcome: Outcome
     if call.first_sent is None:
-        outcome = CallNotRun(_CERTAINTIES.get(doubt, NotRun.UNREACHED))
+        outcome = CallNotRun(_CERTAINTIES.get(doubt, NotRun.UNREACHED), failure, said)
     else:
-        outcome = OutcomeUnknown(doubt)
+        outcome = OutcomeUnknown(doubt, failure, said)
     tell(ledger, call, outcome, call.positions.received)
     call.step(CallSignal.GIVE_UP)
     ledger.remove(call)

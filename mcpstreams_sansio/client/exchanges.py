@@ -7,6 +7,7 @@ from typing import Final
 from mcpstreams_sansio.client import acknowledging, answering, cancelling, endings, questions, recovery
 from mcpstreams_sansio.client.calls import Call, Way
 from mcpstreams_sansio.client.effects import Doubt
+from mcpstreams_sansio.client.failures import NOTHING_SAID, Failure, Said
 from mcpstreams_sansio.client.inputs import (
     GivenUp,
     LinkDown,
@@ -86,7 +87,7 @@ def give_up(ledger: Ledger, event: LinkGivenUp) -> None:
         if call.state is CallState.CANCELLING:
             cancelling.trust(ledger, call)
         elif call.state is not CallState.FINISHED:
-            _give_up_call(ledger, call, _DOUBTS[event.why])
+            _give_up_call(ledger, call, _DOUBTS[event.why], event.failure, event.said)
     ledger.acks.accept()
     acknowledging.flush(ledger)
     link_down(ledger, LinkDown())
@@ -119,7 +120,7 @@ def refuse(ledger: Ledger, event: PathRefused) -> None:
     verdict = judge_status(event.status)
     call = _end(ledger, event.connection_id, arrived=verdict not in _PASSING)
     if call is not None:
-        _refuse_call(ledger, call, verdict, event.retry_after)
+        _refuse_call(ledger, call, verdict, event)
 
 
 def take_back(ledger: Ledger, event: PathUnsent) -> None:
@@ -171,24 +172,26 @@ def _lose_call(ledger: Ledger, call: Call, fate: Fate = Fate.UNKNOWN, asked: flo
         recovery.lose(ledger, call, fate=fate, asked=asked)
 
 
-def _refuse_call(ledger: Ledger, call: Call, verdict: StatusVerdict, retry_after: float | None) -> None:
+def _refuse_call(ledger: Ledger, call: Call, verdict: StatusVerdict, event: PathRefused) -> None:
     if verdict is StatusVerdict.LATER:
-        _lose_call(ledger, call, Fate.NOT_TAKEN, retry_after)
+        _lose_call(ledger, call, Fate.NOT_TAKEN, event.retry_after)
     elif verdict is StatusVerdict.FAILED:
-        _lose_call(ledger, call, Fate.UNKNOWN, retry_after)
+        _lose_call(ledger, call, Fate.UNKNOWN, event.retry_after)
     elif verdict is StatusVerdict.NOT_OFFERED and call.way is Way.CURSOR:
         call.positions.forget_cursor()
         _lose_call(ledger, call, Fate.ANSWERED)
     else:
         if call.state is CallState.SENT:
             call.first_sent = None
-        _give_up_call(ledger, call, Doubt.REFUSED)
+        _give_up_call(ledger, call, Doubt.REFUSED, said=Said(event.status))
 
 
-def _give_up_call(ledger: Ledger, call: Call, doubt: Doubt) -> None:
+def _give_up_call(
+    ledger: Ledger, call: Call, doubt: Doubt, failure: Failure | None = None, said: Said = NOTHING_SAID
+) -> None:
     if call.state is CallState.SETTLING:
         endings.finish(ledger, call)
     elif call.state in (CallState.CANCEL_DUE, CallState.CANCELLING):
         cancelling.confirm(ledger, call)
     else:
-        endings.give_up(ledger, call, doubt)
+        endings.give_up(ledger, call, doubt, failure=failure, said=said)

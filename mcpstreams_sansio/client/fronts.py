@@ -10,7 +10,8 @@ from typing import TypeAlias, final
 
 import attrs
 
-from mcpstreams_sansio.client.effects import Failure, ServerConnected, UnreadableReceived
+from mcpstreams_sansio.client.effects import ServerConnected, UnreadableReceived
+from mcpstreams_sansio.client.failures import NOTHING_SAID, Failure, Said
 from mcpstreams_sansio.client.inputs import ServerTraits, StreamsNews
 from mcpstreams_sansio.wire.handshake import ServerHello
 
@@ -27,6 +28,7 @@ class LinkHopeless:
     """There is no link, and no try will bring one."""
 
     failure: Failure
+    said: Said = NOTHING_SAID
 
 
 @final

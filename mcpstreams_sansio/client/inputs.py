@@ -11,6 +11,7 @@ from typing import TypeAlias, final
 
 import attrs
 
+from mcpstreams_sansio.client.failures import NOTHING_SAID, Failure, Said
 from mcpstreams_sansio.connections import ConnectionLost, DeadlineReached
 from mcpstreams_sansio.ids import CallId, ConnectionId, Entropy, RequestId, Secret, StreamId
 from mcpstreams_sansio.wire.converter import Position, Seconds
@@ -123,7 +124,7 @@ class GivenUp(enum.Enum):
     """Why no server will be reached any more."""
 
     FAILED = "failed"
-    """It can not be talked to; the driver is told why."""
+    """It can not be talked to."""
     CLOSED = "closed"
     """The client was closed."""
 
@@ -134,6 +135,10 @@ class LinkGivenUp:
     """No server will be reached any more: every open call gets its outcome now (case H2)."""
 
     why: GivenUp
+    failure: Failure | None = None
+    """With `FAILED`: why the server can not be talked to."""
+    said: Said = NOTHING_SAID
+    """With that: what the server said of it."""
 
 
 @final

@@ -21,7 +21,6 @@ from mcpstreams_sansio.client.effects import (
     CallResult,
     ClientClosed,
     ClientFailed,
-    Failure,
     ItemReceived,
     LeavePath,
     NoticeDropped,
@@ -148,6 +147,7 @@ class Client:
         self._streams = ClientStreams(config)
         self._link = Link(config)
         self._notices: deque[Notification] = deque()
+        self._failed = LinkGivenUp(GivenUp.FAILED)  # what every call is told once the link has failed
         self._now = float("-inf")
         ids = self._streams.connection_ids
         self._front: ClientPeer | HTTPClient
@@ -238,7 +238,7 @@ class Client:
             case MakeCall() | AttachCall() | DetachCall() | TakeMessages() | CancelCall() | AnswerAsk():
                 self._tell(event, effects)
                 if self._link.state is LinkState.FAILED:
-                    self._tell(LinkGivenUp(GivenUp.FAILED), effects)
+                    self._tell(self._failed, effects)
             case Notify():
                 self._notify(Notification(event.method, event.params), effects)
             case OpenClient():
@@ -271,8 +271,8 @@ class Client:
                 case LinkFailed():
                     self._link.lose(self._now)
                     effects.append(ServerNotReached())
-                case LinkHopeless(failure=failure):
-                    self._fail(failure, effects)
+                case LinkHopeless():
+                    self._fail(output, effects)
                 case FrontClosed():
                     self._link.step(LinkSignal.PARTED)
                     effects.append(ClientClosed())
@@ -314,13 +314,14 @@ class Client:
         self._link.step(LinkSignal.UP)
         self._tell(event, effects)
 
-    def _fail(self, failure: Failure, effects: list[ClientEffect]) -> None:
-        """Give every call its outcome, and let the driver know why (case I6)."""
+    def _fail(self, news: LinkHopeless, effects: list[ClientEffect]) -> None:
+        """Give every call its outcome, and let everybody know why (case I6)."""
         self._link.step(LinkSignal.HOPELESS)
+        self._failed = LinkGivenUp(GivenUp.FAILED, news.failure, news.said)
         self._tell(LinkDown(), effects)
-        self._tell(LinkGivenUp(GivenUp.FAILED), effects)
+        self._tell(self._failed, effects)
         self._drop_notices(effects)
-        effects.append(ClientFailed(failure))
+        effects.append(ClientFailed(news.failure, news.said))
 
     def _close(self, effects: list[ClientEffect]) -> None:
         """Finish every call, so that what is taken is still acknowledged, then part from the server."""
@@ -365,5 +366,6 @@ class Client:
             self._streams.snapshot(now),
             self._front.snapshot(now),
             self._link.snapshot(now),
+            self._failed,
             tuple(digest_of(notice) for notice in self._notices),
         )

@@ -7,6 +7,7 @@ from typing import assert_never
 from mcpstreams_sansio.client import cancelling, endings, recovery
 from mcpstreams_sansio.client.calls import Call, Way
 from mcpstreams_sansio.client.effects import Doubt, GapFound, UnclaimedMessage
+from mcpstreams_sansio.client.failures import Said, heard
 from mcpstreams_sansio.client.inputs import MessageReceived
 from mcpstreams_sansio.client.ledger import Ledger
 from mcpstreams_sansio.client.policy import VERDICTS, Verdict
@@ -58,19 +59,19 @@ def _receive_answer(ledger: Ledger, call: Call, message: Response | ErrorRespons
         return
     if call.state not in DELIVERING:
         return
-    refusal = _refusal_of(call, message)
-    if refusal is None:
+    if isinstance(message, ErrorResponse) and (refusal := _refusal_of(call, message)) is not None:
+        if call.way is not Way.RESUME:  # which hears of a takeover under its own id: else it was one before it (R14)
+            _refused(ledger, call, refusal, message)
+    else:
         _take_answer(ledger, call, message)
-    elif call.way is not Way.RESUME:  # which hears of a takeover under its own id: else it was one before it (R14)
-        _refused(ledger, call, refusal)
 
 
-def _refusal_of(call: Call, message: Response | ErrorResponse) -> Refusal | None:
+def _refusal_of(call: Call, message: ErrorResponse) -> Refusal | None:
     """Return why the server does not answer a keyed call.
 
     Once there is a stream an error is the application's own, but for the word that the call was taken over.
     """
-    if not call.keyed or not isinstance(message, ErrorResponse):
+    if not call.keyed:
         return None
     refusal = read_refused_call(message)
     return refusal if refusal is not None and (call.stream is None or refusal.reason is Reason.SUPERSEDED) else None
@@ -108,7 +109,7 @@ def _receive_reply(ledger: Ledger, call: Call, message: Response | ErrorResponse
         cancelling.receive_reply(ledger, call, message)
     elif isinstance(message, ErrorResponse):
         if call.state in DELIVERING or call.state is CallState.POLLING:
-            _refused(ledger, call, read_refusal(message))
+            _refused(ledger, call, read_refusal(message), message)
     elif call.state is CallState.POLLING:
         _polled(ledger, call, message)
     elif call.state in DELIVERING:
@@ -140,15 +141,16 @@ def _polled(ledger: Ledger, call: Call, message: Response) -> None:
     recovery.lose(ledger, call, fate=Fate.ANSWERED)
 
 
-def _refused(ledger: Ledger, call: Call, refusal: Refusal | None) -> None:
+def _refused(ledger: Ledger, call: Call, refusal: Refusal | None, message: ErrorResponse) -> None:
     """The server refuses the call, or what would bring it back (rule Q10)."""
+    said = heard(message.message, secrets=call.secrets)
     if refusal is None:
-        endings.give_up(ledger, call, Doubt.REFUSED)
+        endings.give_up(ledger, call, Doubt.REFUSED, said=said)
         return
     verdict = VERDICTS[refusal.reason]
     match verdict:
         case Verdict.FINAL:
-            _refused_for_good(ledger, call, refusal.reason)
+            _refused_for_good(ledger, call, refusal.reason, said)
         case Verdict.LATER:
             recovery.lose(ledger, call, asked=refusal.retry_after, fate=Fate.NOT_TAKEN)
         case Verdict.GAP:
@@ -163,11 +165,11 @@ def _refused(ledger: Ledger, call: Call, refusal: Refusal | None) -> None:
             assert_never(verdict)
 
 
-def _refused_for_good(ledger: Ledger, call: Call, reason: Reason) -> None:
+def _refused_for_good(ledger: Ledger, call: Call, reason: Reason, said: Said) -> None:
     """Time will not help. A request that is refused when it first comes certainly never ran."""
     if call.state is CallState.SENT:
         call.first_sent = None
-        endings.give_up(ledger, call, Doubt.REFUSED)
+        endings.give_up(ledger, call, Doubt.REFUSED, said=said)
     else:
         endings.refuse(ledger, call, reason)
 

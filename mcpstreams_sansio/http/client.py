@@ -17,7 +17,6 @@ import attrs
 from mcpstreams_sansio.client.config import SIGNS_OF_LIFE, ClientConfig
 from mcpstreams_sansio.client.connection_ids import ConnectionIds
 from mcpstreams_sansio.client.effects import (
-    Failure,
     LeavePath,
     PathEffect,
     PauseReading,
@@ -26,6 +25,7 @@ from mcpstreams_sansio.client.effects import (
     SendOnPath,
     ServerConnected,
 )
+from mcpstreams_sansio.client.failures import NOTHING_SAID, Failure, Said, heard
 from mcpstreams_sansio.client.fronts import FrontClosed, FrontNews, LinkFailed, LinkHopeless, traits_of
 from mcpstreams_sansio.client.inputs import (
     ConnectFailed,
@@ -198,7 +198,7 @@ class HTTPClient:
         if exchange.errand is Errand.DELETE:
             return self._part()
         if head.status == _UNAUTHORIZED:
-            return self._hopeless(Failure.UNAUTHORIZED)
+            return self._hopeless(Failure.UNAUTHORIZED, Said(head.status))
         return self._receive_refusal(exchange, head, now)
 
     def _receive_success(self, exchange: Exchange, head: HeadReceived, now: float) -> Sequence[HTTPOutput]:
@@ -264,8 +264,7 @@ class HTTPClient:
         errand = exchange.errand
         match errand:
             case Errand.INITIALIZE | Errand.INITIALIZED:
-                self._phase = Down()
-                return [LinkFailed()]
+                return self._fail_handshake(exchange)
             case Errand.REQUEST if exchange.refused is not None:
                 return [exchange.refused]
             case Errand.REQUEST | Errand.MESSAGE:
@@ -297,8 +296,8 @@ class HTTPClient:
             match each:
                 case PathUnusable():
                     return self._hopeless(Failure.NO_MCP)
-                case MessageReceived(message=ErrorResponse()):
-                    return self._hopeless(Failure.HANDSHAKE_REFUSED)
+                case MessageReceived(message=ErrorResponse(message=message)):
+                    return self._hopeless(Failure.HANDSHAKE_REFUSED, self._heard(exchange, message))
                 case MessageReceived(message=Response(id=phase.hello_id, result=result)):
                     try:
                         server = read_server_hello(result)
@@ -335,26 +334,32 @@ class HTTPClient:
         verdict = judge_status(head.status)
         passing = verdict in (StatusVerdict.LATER, StatusVerdict.FAILED)
         if exchange.errand is Errand.INITIALIZE or exchange.errand is Errand.INITIALIZED:
-            return self._receive_handshake_refusal(exchange, head.status, passing=passing)
+            return self._receive_handshake_refusal(exchange, head, now, passing=passing)
         if head.status == _NOT_FOUND and exchange.session_id is not None:
             return self._lose_session(exchange)
         refused = PathRefused(exchange.connection_id, head.status, _retry_after(head))
-        media_type = MediaType.parse(find_header(head.headers, b"content-type"))
-        if exchange.errand is Errand.REQUEST and not passing and media_type is MediaType.JSON:
-            exchange.refused = refused
-            exchange.body = JSONBody(exchange.connection_id, self._config.max_event_size)
-            self._give_time(exchange, now)
-            return []
+        if exchange.errand is Errand.REQUEST and not passing and _says_why(head):
+            return self._read_refusal(exchange, refused, now)
         dropped = self._exchanges.drop(exchange.connection_id, DropReason.FINISHED)
         return dropped if exchange.errand is Errand.NOTICE else [*dropped, refused]
 
-    def _receive_handshake_refusal(self, exchange: Exchange, status: int, *, passing: bool) -> Sequence[HTTPOutput]:
-        if status == _NOT_FOUND and exchange.session_id is not None:
+    def _read_refusal(self, exchange: Exchange, refused: PathRefused, now: float) -> Sequence[HTTPOutput]:
+        exchange.refused = refused
+        exchange.body = JSONBody(exchange.connection_id, self._config.max_event_size)
+        self._give_time(exchange, now)
+        return []
+
+    def _receive_handshake_refusal(
+        self, exchange: Exchange, head: HeadReceived, now: float, *, passing: bool
+    ) -> Sequence[HTTPOutput]:
+        if head.status == _NOT_FOUND and exchange.session_id is not None:
             self._losses += 1
             if self._losses > _MAX_LOSSES:
-                return self._hopeless(Failure.SESSION_LOST)
+                return self._hopeless(Failure.SESSION_LOST, Said(head.status))
+        elif not passing and _says_why(head):
+            return self._read_refusal(exchange, PathRefused(exchange.connection_id, head.status), now)
         elif not passing:
-            return self._hopeless(Failure.HANDSHAKE_REFUSED)
+            return self._hopeless(Failure.HANDSHAKE_REFUSED, Said(head.status))
         self._phase = Down()
         return [*self._exchanges.drop(exchange.connection_id, DropReason.FINISHED), LinkFailed()]
 
@@ -363,6 +368,8 @@ class HTTPClient:
         match news:
             case []:
                 return []
+            case _ if exchange.errand is not Errand.REQUEST:
+                return self._fail_handshake(exchange, news)
             case [MessageReceived(message=ErrorResponse(id=request_id))] if request_id in (None, exchange.request_id):
                 self._exchanges.forget(exchange)
                 return [*news, ConnectionLost(exchange.connection_id)]
@@ -377,7 +384,7 @@ class HTTPClient:
             case Up(session=session) if session.session_id == exchange.session_id:
                 self._losses += 1
                 if self._losses > _MAX_LOSSES:
-                    return [*told, *unsent, *self._hopeless(Failure.SESSION_LOST)]
+                    return [*told, *unsent, *self._hopeless(Failure.SESSION_LOST, Said(_NOT_FOUND))]
                 self._phase = Down()
                 told.append(LinkDown())
             case Parting(until=until, session=Session(session_id=exchange.session_id)):
@@ -386,11 +393,30 @@ class HTTPClient:
                 pass
         return [*told, *unsent]
 
-    def _hopeless(self, failure: Failure) -> Sequence[HTTPOutput]:
+    def _fail_handshake(self, exchange: Exchange, news: Sequence[BodyNews] = ()) -> Sequence[HTTPOutput]:
+        """The exchange of a handshake is over: there is no link, and none to be had if it was refused for good."""
+        if exchange.refused is None:
+            self._phase = Down()
+            return [LinkFailed()]
+        match news:
+            case [MessageReceived(message=ErrorResponse(message=message))]:
+                said = self._heard(exchange, message)
+            case _:
+                said = Said(exchange.refused.status)
+        return self._hopeless(Failure.HANDSHAKE_REFUSED, said)
+
+    def _heard(self, exchange: Exchange, message: str) -> Said:
+        """Return what a server said of its refusal, but for what it was sent as a credential (rule Q11b)."""
+        credentials = self._endpoint.credentials
+        if exchange.session_id is not None:
+            credentials = (*credentials, exchange.session_id.reveal())
+        return heard(message, None if exchange.refused is None else exchange.refused.status, secrets=credentials)
+
+    def _hopeless(self, failure: Failure, said: Said = NOTHING_SAID) -> Sequence[HTTPOutput]:
         if isinstance(self._phase, Parting):
             return self._part()
         self._phase = Down()
-        return [*self._exchanges.drop_all(), LinkHopeless(failure)]
+        return [*self._exchanges.drop_all(), LinkHopeless(failure, said)]
 
     # --------------------------------------------------------------------------------------------------------- parting
 
@@ -423,8 +449,10 @@ class HTTPClient:
         told: list[HTTPOutput] = []
         match self._phase:
             case (Opening() | Confirming()) as phase if now >= phase.until:
-                self._phase = Down()
-                told += [*self._exchanges.drop(phase.connection_id, DropReason.SILENT), LinkFailed()]
+                exchange = self._exchanges.get(phase.connection_id)
+                assert exchange is not None, "a handshake ends with its exchange"
+                told += self._exchanges.drop(phase.connection_id, DropReason.SILENT)
+                told += self._fail_handshake(exchange)
             case Parting(until=until) if now >= until:
                 return self._part()
             case _:
@@ -469,6 +497,10 @@ class HTTPClient:
             self._losses,
             self._exchanges.snapshot(now),
         )
+
+
+def _says_why(head: HeadReceived) -> bool:
+    return MediaType.parse(find_header(head.headers, b"content-type")) is MediaType.JSON
 
 
 def _retry_after(head: HeadReceived) -> float | None:

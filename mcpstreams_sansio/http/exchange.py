@@ -25,6 +25,8 @@ from mcpstreams_sansio.wire.revisions import REVISIONS, Revision
 
 _JSON: Final = b"application/json"
 _EVENTS: Final = b"text/event-stream"
+_CREDENTIAL: Final = 12
+"""Bytes from which on a word in a header is taken for one."""
 
 _VERSION_HEADERS: Final = frozenset(
     rules.version_header.lower().encode() for rules in REVISIONS.values() if rules.version_header is not None
@@ -201,6 +203,12 @@ class Endpoint:
     """Path and query, in which some services want a secret."""
     headers: Headers = attrs.field(default=(), repr=False, validator=_sendable)
     """What stands in each request besides the protocol's own, names in lower case: authorization, for example."""
+
+    @property
+    def credentials(self) -> tuple[str, ...]:
+        """What in its headers is long enough to be guessed by nobody: not to be shown, wherever it comes from."""
+        words = [word for name, value in self.headers if name.lower() != b"host" for word in value.split()]
+        return tuple(word.decode("latin-1") for word in words if len(word) >= _CREDENTIAL)
 
     def post(self, body: bytes, session: Session | None, last_event_id: str | None = None) -> HTTPRequest:
         """Return the request that carries one message (rules H6, H7)."""

@@ -18,13 +18,13 @@ import attrs
 from mcpstreams_sansio.client.config import SIGNS_OF_LIFE, ClientConfig
 from mcpstreams_sansio.client.connection_ids import ConnectionIds
 from mcpstreams_sansio.client.effects import (
-    Failure,
     OpenConnection,
     PathEffect,
     SendOnPath,
     ServerConnected,
     UnreadableReceived,
 )
+from mcpstreams_sansio.client.failures import Failure, heard
 from mcpstreams_sansio.client.fronts import FrontClosed, FrontNews, LinkFailed, LinkHopeless, traits_of
 from mcpstreams_sansio.client.inputs import Connected, ConnectFailed, LinkDown, LinkUp, MessageReceived
 from mcpstreams_sansio.connections import (
@@ -312,7 +312,8 @@ class ClientPeer:
                 connection.outbox.put(encode_message(Response(message.id, {})))
                 return []
             case ErrorResponse(id=request_id) if request_id in (None, connection.hello_id):
-                return self._drop(connection, DropReason.FINISHED, LinkHopeless(Failure.HANDSHAKE_REFUSED))
+                news = LinkHopeless(Failure.HANDSHAKE_REFUSED, heard(message.message))
+                return self._drop(connection, DropReason.FINISHED, news)
             case Response(id=request_id) if request_id == connection.hello_id:
                 return self._meet(connection, message)
             case _:

@@ -24,6 +24,7 @@ from mcpstreams_sansio.client.effects import (
     Outcome,
     OutcomeUnknown,
 )
+from mcpstreams_sansio.client.failures import Failure, Said
 from mcpstreams_sansio.client.inputs import CancelCall, DetachCall, MakeCall, SavedCall, TakeMessages
 from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, Notification
 from mcpstreams_sansio.wire.refusals import Reason
@@ -252,6 +253,26 @@ async def test_each_outcome_without_a_result_is_an_exception_of_its_own(
         assert await session.call.outcome() == outcome
         with pytest.raises(error):
             await session.call.result()
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (CallNotRunError(NotRun.UNREACHED), "unreached"),
+        (CallNotRunError(NotRun.REFUSED, None, Said(413)), "refused (413)"),
+        (
+            CallNotRunError(NotRun.CLIENT_FAILED, Failure.HANDSHAKE_REFUSED, Said(403, "not here")),
+            "client failed: handshake refused (403: not here)",
+        ),
+        (
+            OutcomeUnknownError(Doubt.CLIENT_FAILED, Failure.UNAUTHORIZED, Said(401)),
+            "client failed: unauthorized (401)",
+        ),
+        (OutcomeUnknownError(Doubt.REFUSED, None, Said(message="no such method")), "refused (no such method)"),
+    ],
+)
+def test_an_outcome_says_what_is_known_of_its_cause(error: NoResultError, text: str) -> None:
+    assert str(error) == text
 
 
 async def test_the_result_may_be_asked_for_again() -> None:

@@ -17,9 +17,12 @@ import trio.testing
 
 from mcpstreams_sansio import LocalProtocolError
 from mcpstreams_sansio.client.config import ClientConfig
-from mcpstreams_sansio.client.effects import CallLost, Failure, NoticeReceived, Recovery
+from mcpstreams_sansio.client.effects import CallLost, NoticeReceived, Recovery
+from mcpstreams_sansio.client.failures import Failure
 from mcpstreams_sansio.client.machine import Client, ClientEffect, ClientInput
 from mcpstreams_sansio.connections import Framing
+from mcpstreams_sansio.http.config import HTTPConfig
+from mcpstreams_sansio.server.machine import ServerConfig
 from mcpstreams_sansio.wire.jsonrpc import JSONObject, Notification
 from mcpstreams_sansio.wire.refusals import Reason
 from tests.trio.handlers import Waiting, do_nothing
@@ -42,7 +45,7 @@ from trio_bindings.errors import AskRejectedError, CallError
 from trio_bindings.http_client import HTTPExchanges, connect_http, new_http
 from trio_bindings.http_server import serve_http
 from trio_bindings.outcomes import CallCancelledError, CallFailedError, CallNotRunError, NoResultError
-from trio_bindings.server import LOOPBACK, RunningServer, open_server
+from trio_bindings.server import LOOPBACK, RunningServer, new_identity, open_server
 
 Connect = Callable[..., AbstractAsyncContextManager[ClientSession]]
 
@@ -217,7 +220,21 @@ async def test_a_server_that_speaks_something_else_is_no_server() -> None:
                 with pytest.raises(ClientFailedError) as caught:
                     await session.connected()
                 assert caught.value.failure is Failure.HANDSHAKE_REFUSED
-                with pytest.raises(CallNotRunError):
+                assert str(caught.value) == "handshake refused (404)"
+                with pytest.raises(CallNotRunError, match=r"^client failed: handshake refused \(404\)$"):
+                    await session.request("tools/list")
+        nursery.cancel_scope.cancel()
+
+
+async def test_who_is_refused_hears_why_from_connected_and_from_each_call() -> None:
+    config = ServerConfig(identity=new_identity(), http=HTTPConfig(allowed_hosts=frozenset({"mcp.example"})))
+    async with trio.open_nursery() as nursery:
+        server = await nursery.start(functools.partial(serve_http, Waiting(), 0, config=config))
+        with trio.fail_after(10):
+            async with connect_http(f"http://{LOOPBACK}:{server.ports[0]}/mcp", config=SWIFT) as session:
+                with pytest.raises(ClientFailedError, match=r"^handshake refused \(403: .*not served"):
+                    await session.connected()
+                with pytest.raises(CallNotRunError, match=r"^client failed: handshake refused \(403: .*not served"):
                     await session.request("tools/list")
         nursery.cancel_scope.cancel()
 
