@@ -7,6 +7,7 @@ see exactly that.
 from __future__ import annotations
 
 import enum
+import functools
 from typing import Final, Self, final
 
 import attrs
@@ -22,6 +23,7 @@ from mcpstreams_sansio.client.effects import (
 )
 from mcpstreams_sansio.client.inputs import SavedCall
 from mcpstreams_sansio.ids import RequestId, StreamId
+from mcpstreams_sansio.testing.names import Text, text_of
 from mcpstreams_sansio.testing.properties import Violation
 from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, JSONObject, JSONValue, Notification, Response
 from mcpstreams_sansio.wire.progress import PROGRESS_TOKEN
@@ -109,6 +111,11 @@ class Work:
     ask_id: str | None = None
     """The question that is open."""
 
+    @functools.cached_property
+    def text(self) -> Text:
+        """All of it, for the key of a world."""
+        return text_of(self)
+
     @property
     def may_respond(self) -> bool:
         """All is said and asked."""
@@ -191,6 +198,11 @@ class Caller:
     """What brings the call back, while it is let go."""
     outcome: str | None = None
     """What came of the call, in a word."""
+
+    @functools.cached_property
+    def text(self) -> Text:
+        """All of it, for the key of a world."""
+        return text_of(self)
 
     @property
     def dawdles(self) -> bool:

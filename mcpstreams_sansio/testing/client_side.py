@@ -47,7 +47,8 @@ def tell_client(state: State, *events: ClientStreamsInput) -> None:
     while waiting:
         event = waiting.popleft()
         state.happened.append((Role.CLIENT_IS_TOLD, event))
-        for effect in state.client.handle(event, state.now):
+        state.client, effects = state.client.handle(event, state.now)
+        for effect in effects:
             state.happened.append((Role.CLIENT_WANTS, effect))
             carry_out(effect, state)
             match effect:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import collections
 import enum
+import functools
 import hashlib
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Generic, TypeAlias, final
+from typing import Final, Generic, TypeAlias, final
 
 import attrs
 
@@ -18,6 +19,8 @@ from mcpstreams_sansio.testing.properties import Action, Always, Eventually, Pro
 
 Path: TypeAlias = tuple[Action, ...]
 """Actions from the start, in order."""
+_REMEMBERED: Final = 65_536
+"""How many parts of keys are digested only once."""
 
 
 def digest(key: Hashable) -> bytes:
@@ -26,7 +29,14 @@ def digest(key: Hashable) -> bytes:
     Args:
         key: Nested tuples of text, bytes, numbers and None. No sets: equal ones may be written differently.
     """
-    return hashlib.blake2b(repr(key).encode("utf-8", "surrogatepass"), digest_size=16).digest()
+    parts = key if isinstance(key, tuple) else (key,)
+    return hashlib.blake2b(b"".join([_digest_of_part(part) for part in parts]), digest_size=16).digest()
+
+
+@functools.lru_cache(_REMEMBERED)
+def _digest_of_part(part: Hashable) -> bytes:
+    """Return the digest of a part of a key. Worlds that are alike have many in common, so each is read only once."""
+    return hashlib.blake2b(repr(part).encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 @final

@@ -1,9 +1,9 @@
-"""A machine that forks of a world share until one of them changes it."""
+"""Machines as worlds hold them: each moment of one is shared by all worlds that came to it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Generic, Protocol, Self, TypeVar
+from collections.abc import Hashable, Sequence
+from typing import Final, Generic, Protocol, Self, TypeAlias, TypeVar, final
 
 import attrs
 
@@ -31,24 +31,58 @@ class Machine(Protocol[EventT_contra, EffectT_co]):
         """Return what decides its future, with times relative to `now`."""
 
 
+_REMEMBERED: Final = 8_192
+"""How many steps of a machine are remembered, at least; up to as many again are still there from before."""
+
+_Step: TypeAlias = "tuple[Shared[EventT, EffectT], Hashable, float]"
+"""A moment of a machine, an input, and the time."""
+_Outcome: TypeAlias = "tuple[Shared[EventT, EffectT], Sequence[EffectT]]"
+
+
+@final
+@attrs.define(eq=False)
+class _Steps(Generic[EventT, EffectT]):
+    """The last steps of the machines of one side, in all worlds that come from the same start."""
+
+    _recent: dict[_Step[EventT, EffectT], _Outcome[EventT, EffectT]] = attrs.field(factory=dict)
+    _older: dict[_Step[EventT, EffectT], _Outcome[EventT, EffectT]] = attrs.field(factory=dict)
+
+    def find(self, step: _Step[EventT, EffectT]) -> _Outcome[EventT, EffectT] | None:
+        """Return the outcome of a step, if it is remembered."""
+        return self._recent.get(step) or self._older.get(step)
+
+    def remember(self, step: _Step[EventT, EffectT], outcome: _Outcome[EventT, EffectT]) -> None:
+        """Remember a step; from time to time, forget all that is older than the last many."""
+        if len(self._recent) == _REMEMBERED:
+            self._older, self._recent = self._recent, {}
+        self._recent[step] = outcome
+
+
+@final
 @attrs.define(eq=False)
 class Shared(Generic[EventT, EffectT]):
-    """One world's hold on a machine: copied before it is changed, read as text once for each change."""
+    """A machine at one moment, held by every world that came to it: it is never changed, only followed.
+
+    Most orders of events lead a machine through the same moments, while something else in the world differs. So what
+    follows from an input is worked out once, and remembered for a while.
+    """
 
     _machine: Machine[EventT, EffectT]
-    _own: bool = True
-    """No other world holds it."""
+    _steps: _Steps[EventT, EffectT] = attrs.field(factory=_Steps)
     _text: Text | None = None
-    """Its snapshot, as of `_text_time`; None if it was not taken since the last change."""
+    """Its snapshot, as of `_text_time`; None if nobody has asked for it."""
     _text_time: float = 0.0
 
-    def handle(self, event: EventT, now: float) -> Sequence[EffectT]:
-        """Tell the machine, or a copy of it if it is shared."""
-        if not self._own:
-            self._machine = self._machine.fork()
-            self._own = True
-        self._text = None
-        return self._machine.handle(event, now)
+    def handle(self, event: EventT, now: float) -> tuple[Self, Sequence[EffectT]]:
+        """Tell the machine; return its next moment, and what is to be done."""
+        step = (self, _recognisable(event), now)
+        outcome = self._steps.find(step)
+        if outcome is None:
+            machine = self._machine.fork()
+            effects = tuple(machine.handle(event, now))
+            outcome = type(self)(machine, self._steps), effects
+            self._steps.remember(step, outcome)
+        return outcome
 
     def next_deadline(self) -> float | None:
         """Say when the machine wants to be woken."""
@@ -62,7 +96,11 @@ class Shared(Generic[EventT, EffectT]):
             self._text_time = now
         return text
 
-    def fork(self) -> Self:
-        """Return another world's hold on the same machine."""
-        self._own = False
-        return type(self)(self._machine, False, self._text, self._text_time)
+
+def _recognisable(event: object) -> Hashable:
+    """Return what is the same for equal inputs, and for them only: the text, if JSON in one keeps it from hashing."""
+    try:
+        hash(event)
+    except TypeError:
+        return text_of(event)
+    return event

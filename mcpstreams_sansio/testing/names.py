@@ -12,7 +12,7 @@ import enum
 import functools
 import operator
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, Never, TypeAlias, final
 
 import attrs
@@ -34,6 +34,8 @@ _NAME: Final = re.compile(
     r"|(?<![A-Za-z0-9_-])[A-Za-z0-9_-]{43}(?![A-Za-z0-9_-]))"  # derived from entropy
 )
 _ATTEMPT: Final = "instance."
+_UNKNOWN: Final = 1 << 30
+"""More names than any world has."""
 _REMEMBERED: Final = 65_536
 """How many different texts are read only once."""
 _WORTH_REMEMBERING: Final = 4
@@ -92,16 +94,26 @@ def text_of(value: object) -> Text:
     return Text("".join(words), tuple(names), attempts)
 
 
-def numbered(texts: Iterable[Text]) -> tuple[tuple[str, ...], tuple[int, ...]]:
+def numbered(ordered: Sequence[Text], unordered: Sequence[Text] = ()) -> tuple[str | tuple[int, ...], ...]:
     """Return the texts without their names, and for each name the number of its first appearance.
 
     Attempts come first, in their own order: for the future it matters which of two is the later one, and no more.
+
+    Args:
+        ordered: Texts whose order means something.
+        unordered: Texts whose order means nothing: they are sorted, by which of the names before each of them has.
     """
-    parts = tuple(texts)
-    attempts = sorted(frozenset[int]().union(*[part.attempts for part in parts]))
+    attempts = sorted(frozenset[int]().union(*[part.attempts for part in (*ordered, *unordered) if part.attempts]))
     numbers: dict[Name, int] = {attempt: number for number, attempt in enumerate(attempts)}
-    names = [name for part in parts for name in part.names]
-    return tuple([part.template for part in parts]), tuple([numbers.setdefault(name, len(numbers)) for name in names])
+    found = _numbers_of(ordered, numbers)
+    ranked = sorted(unordered, key=lambda part: (part.template, [numbers.get(name, _UNKNOWN) for name in part.names]))
+    found += _numbers_of(ranked, numbers)
+    return (*[part.template for part in (*ordered, *ranked)], tuple(found))
+
+
+def _numbers_of(texts: Iterable[Text], numbers: dict[Name, int]) -> list[int]:
+    number = numbers.setdefault
+    return [number(name, len(numbers)) for text in texts for name in text.names]
 
 
 _Words: TypeAlias = list[str]
@@ -191,7 +203,24 @@ def _write_each(value: Iterable[object], words: _Words, names: _Names) -> None:
 
 
 def _write_set(value: frozenset[object] | set[object], words: _Words, names: _Names) -> None:
-    _write_each(sorted(value, key=repr), words, names)
+    """Write the parts in an order in which names count last, so that it is nearly always the same for other names."""
+    words.append("{")
+    for template, found in sorted(map(_written, value), key=_by_names_last):
+        words.append(template)
+        names += found
+    words.append("},")
+
+
+def _written(value: object) -> tuple[str, tuple[Name, ...]]:
+    words: _Words = []
+    names: _Names = []
+    _write(value, words, names)
+    return "".join(words), tuple(names)
+
+
+def _by_names_last(part: tuple[str, tuple[Name, ...]]) -> tuple[str, list[str]]:
+    template, names = part
+    return template, [str(name) for name in names]
 
 
 def _write_mapping(value: Mapping[object, object], words: _Words, names: _Names) -> None:

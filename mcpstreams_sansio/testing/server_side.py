@@ -45,7 +45,8 @@ def tell_server(state: State, *events: StreamsInput) -> None:
     while waiting:
         event = waiting.popleft()
         state.happened.append((Role.SERVER_IS_TOLD, event))
-        for effect in state.server.handle(event, state.now):
+        state.server, effects = state.server.handle(event, state.now)
+        for effect in effects:
             state.happened.append((Role.SERVER_WANTS, effect))
             carry_out(effect, state)
             if isinstance(effect, Write) and _taken_at_once(state, effect):

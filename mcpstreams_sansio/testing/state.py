@@ -198,8 +198,8 @@ class State:
             self.peers,
             self.bounds,
             self.left,
-            self.server.fork(),
-            self.client.fork(),
+            self.server,
+            self.client,
             self.disk,
             self.wires.copy(),
             self.works.copy(),
@@ -224,27 +224,37 @@ class State:
         )
 
     def key(self) -> Hashable:
-        """Return the same for all states that differ only in the names of things and in the time of day."""
+        """Return the same for all states that differ only in the names of things and in the time of day.
+
+        The machines come first: they name nearly all there is, in an order of their own. By what is named so, the
+        wires are sorted, since in which order they were opened makes no difference any more.
+        """
+        ordered = [_text_of_bounds(self.left), self.server.text(self.now), self.client.text(self.now)]
+        ordered += [work.text for work in self.works.values()]
+        ordered += [caller.text for caller in self.callers.values()]
+        ordered.append(self._text_of_rest())
+        return numbered(ordered, [wire.text for wire in self.wires.values()])
+
+    def _text_of_rest(self) -> Text:
         servers = {name: wire.server_id for name, wire in self.wires.items()}
         witness = self.witness
-        rest = text_of(
-            [
-                [wire.content for wire in self.wires.values()],
-                list(self.works.values()),
-                [self.tokens[stream_id] for stream_id in self.works],
-                list(self.callers.values()),
+        return text_of(
+            (
+                len(self.wires),
+                len(self.works),
+                len(self.callers),
+                tuple([self.tokens[stream_id] for stream_id in self.works]),
                 self.disk.batch is None,
                 self.scope,
                 self.session,
                 None if self.shared is None else self.wires[self.shared].client_id,
-                [(stream_id, servers.get(wire)) for stream_id, wire in witness.attached.items()],
-                [(servers.get(wire), ended) for wire, ended in witness.ended.items() if ended],
+                tuple([(stream_id, servers.get(wire)) for stream_id, wire in witness.attached.items()]),
+                tuple([(servers.get(wire), ended) for wire, ended in witness.ended.items() if ended]),
                 witness.opened,
-                witness.gone,
+                tuple(witness.gone.items()),
                 witness.executed,
-            ]
+            )
         )
-        return numbered((_text_of_bounds(self.left), rest, self.server.text(self.now), self.client.text(self.now)))
 
 
 @functools.lru_cache(1_024)

@@ -7,6 +7,7 @@ that it is broken, early, late or never: that is what makes connections half-ope
 from __future__ import annotations
 
 import enum
+import functools
 from typing import Self, TypeAlias, final
 
 import attrs
@@ -15,6 +16,7 @@ from mcpstreams_sansio.connections import Framing
 from mcpstreams_sansio.ids import ConnectionId
 from mcpstreams_sansio.server.effects import BodyKind
 from mcpstreams_sansio.server.inputs import Scope
+from mcpstreams_sansio.testing.names import Text, text_of
 
 
 @enum.unique
@@ -127,9 +129,12 @@ class Wire:
         down = self.down if self.down[-1:] == (Close(),) or self.client is End.GONE else (*self.down, Close())
         return attrs.evolve(self, server=End.GONE, up=(), down=down, writing=False)
 
-    @property
-    def content(self) -> tuple[object, ...]:
+    @functools.cached_property
+    def text(self) -> Text:
         """All but its name, which matters to no machine."""
+        return text_of(self._content())
+
+    def _content(self) -> tuple[object, ...]:
         return (
             self.framing,
             self.client_id,

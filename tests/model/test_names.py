@@ -32,7 +32,7 @@ class Pair:
 
 
 def key(*values: object) -> object:
-    return numbered(text_of(value) for value in values)
+    return numbered([text_of(value) for value in values])
 
 
 def derived(number: int) -> str:
@@ -110,6 +110,22 @@ def test_what_is_different_stays_different(one: object, other: object) -> None:
 )
 def test_what_behaves_alike_looks_alike(one: object, other: object) -> None:
     assert key(one) == key(other)
+
+
+def test_in_which_order_texts_come_can_mean_nothing() -> None:
+    first, second = connection_name(1), connection_name(2)
+    machine, idle, busy = text_of((first, second)), text_of((second, "idle")), text_of((first, "busy"))
+    assert numbered([machine], [idle, busy]) == numbered([machine], [busy, idle])
+    same = text_of((second, "busy"))
+    assert numbered([machine], [busy, same]) == numbered([machine], [same, busy])
+    assert numbered([machine], [busy, same]) != numbered([machine], [busy, busy])
+
+
+def test_in_which_order_a_set_is_written_depends_on_its_names_last() -> None:
+    def timers(early: int, late: int) -> object:
+        return {("rest", connection_name(early)), ("keep-alive", connection_name(late))}
+
+    assert key(timers(1, 2)) == key(timers(2, 1))
 
 
 def test_what_cannot_be_compared_is_refused() -> None:
