@@ -2,14 +2,16 @@
 
 `explore` goes through every state of a world, breadth first, so that what it finds wrong it shows by the shortest way.
 `properties` says what must always hold, what must have happened and what must stay within reach. `transcript` turns a
-way through a world into text that a person reads and a test replays. `StreamsWorld` is the world of this package: both
-real machines, with wires, a disk, applications and time between them; any other world can be explored as well.
+way through a world into text that a person reads and a test replays, and `draw` makes a picture of it. `StreamsWorld`
+is the world of this package: both real machines, with wires, a disk, applications and time between them; any other
+world can be explored as well.
 """
 
 from __future__ import annotations
 
 from mcpstreams_sansio.testing.actions import Bounds, Kind, Peers, Transport, reliable
 from mcpstreams_sansio.testing.cells import RecordedTable
+from mcpstreams_sansio.testing.drawing import draw
 from mcpstreams_sansio.testing.explore import Counterexample, Explorer, Report, Statistics, digest, explore
 from mcpstreams_sansio.testing.properties import Action, Always, Eventually, Property, Sometimes, Violation, World
 from mcpstreams_sansio.testing.transcript import (
@@ -48,6 +50,7 @@ __all__ = [
     "Violation",
     "World",
     "digest",
+    "draw",
     "explore",
     "format_transcript",
     "parse_transcript",

@@ -29,7 +29,7 @@ def narrate(state: State) -> list[str]:
     """Say what followed from the last action, one line each."""
     lines = []
     for role, happening in state.happened:
-        lines += [f"{role.value} {text}" for text in _told(happening, state)]
+        lines += [f"{role.value} {text}" for text in told(happening, state)]
     return lines
 
 
@@ -65,7 +65,7 @@ def _choice(value: object) -> str:
     return " ".join([type(value).__name__, *(_choice(each) for each in inner if isinstance(each, enum.Enum))])
 
 
-def _told(happening: Happening, state: State) -> list[str]:
+def told(happening: Happening, state: State) -> list[str]:
     """Return the lines of one happening: a write has one for each chunk."""
     words, _ = _shape(happening)
     if isinstance(happening, Write):

@@ -13,6 +13,7 @@ A line with `>` is an action, the indented lines below it are what followed. The
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 from typing import Final, Protocol, final
 
@@ -98,6 +99,42 @@ def replay(world: NarratedWorld, transcript: Transcript) -> None:
             raise LocalProtocolError(f"step {number}, {step.action}, is not possible here")
         world.apply(step.action)
         world.check()
+
+
+def take_again(world: NarratedWorld, transcript: Transcript, number: int) -> str | None:
+    """Take one step of a transcript again, in the world as it stands before it.
+
+    Args:
+        world: It is changed.
+        transcript: It may consist of actions alone; otherwise what follows from each has to be what it says.
+        number: Which step, from 0.
+
+    Returns:
+        How the step breaks a property; None if it breaks none.
+
+    Raises:
+        LocalProtocolError: The step is not possible, or something else follows from it than is written.
+    """
+    step = transcript.steps[number]
+    name = f"step {number + 1}, {step.action}"
+    if step.action not in world.actions():
+        raise LocalProtocolError(f"{name}, is not possible here")
+    broken = None
+    try:
+        world.apply(step.action)
+        world.check()
+    except Exception as error:
+        broken = str(error)
+    effects = (*world.effects(), *([] if broken is None else [f"! {broken}"]))
+    if effects != step.effects and any(each.effects for each in transcript.steps):
+        written, happens = _first_difference(step.effects, effects)
+        raise LocalProtocolError(f"{name}, leads to something else now: {happens}, where the transcript has {written}")
+    return broken
+
+
+def _first_difference(one: Sequence[str], other: Sequence[str]) -> tuple[str, str]:
+    pairs = itertools.zip_longest(one, other, fillvalue="nothing more")
+    return next(pair for pair in pairs if pair[0] != pair[1])
 
 
 def format_transcript(transcript: Transcript) -> str:
