@@ -121,6 +121,7 @@ from mcpstreams_sansio.server.effects import (
     StreamAttached,
     StreamDetached,
     StreamGone,
+    WorkInterrupted,
     WriteLog,
 )
 from mcpstreams_sansio.server.identity import ServerIdentity
@@ -130,6 +131,7 @@ from mcpstreams_sansio.server.inputs import (
     LogFailed,
     LogWritten,
     OpenStream,
+    Recover,
     ReleaseStream,
     Respond,
     SendMessage,
@@ -139,7 +141,8 @@ from mcpstreams_sansio.server.inputs import (
 from mcpstreams_sansio.server.machine import PeerConnected, Server, ServerConfig, ServerEffect, ServerInput
 from mcpstreams_sansio.server.policies import StreamPolicies, StreamPolicy
 from mcpstreams_sansio.server.records import (
-    AskClosed,
+    AnswerLogged,
+    EntriesDropped,
     EntryKind,
     EntryLogged,
     KeyCancelled,
@@ -167,7 +170,7 @@ from mcpstreams_sansio.wire.jsonrpc import (
 )
 from mcpstreams_sansio.wire.marker import ServerMarker, Window
 from mcpstreams_sansio.wire.progress import progress_notification, progress_token
-from mcpstreams_sansio.wire.refusals import Reason
+from mcpstreams_sansio.wire.refusals import Reason, interrupted_error
 from mcpstreams_sansio.wire.revisions import AfterLoss, Revision
 from mcpstreams_sansio.wire.streams import ResumeInterval
 
@@ -175,8 +178,8 @@ __all__ = [
     "Address",
     "AfterLoss",
     "AnswerAsk",
+    "AnswerLogged",
     "AskAnswered",
-    "AskClosed",
     "AskFailed",
     "AskFailure",
     "AskPeer",
@@ -218,6 +221,7 @@ __all__ = [
     "DuplicateDropped",
     "EndOfFile",
     "EndWriting",
+    "EntriesDropped",
     "Entropy",
     "EntryKind",
     "EntryLogged",
@@ -261,6 +265,7 @@ __all__ = [
     "Principal",
     "ProtocolError",
     "Reason",
+    "Recover",
     "Recovery",
     "Refused",
     "ReleaseStream",
@@ -319,6 +324,7 @@ __all__ = [
     "UnreadableReceived",
     "Window",
     "WithdrawAsk",
+    "WorkInterrupted",
     "Write",
     "WriteLog",
     "Written",
@@ -330,6 +336,7 @@ __all__ = [
     "error_response",
     "event_id",
     "first_refusal",
+    "interrupted_error",
     "parse_event_id",
     "progress_notification",
     "progress_token",

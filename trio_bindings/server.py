@@ -26,6 +26,7 @@ from mcpstreams_sansio.server.effects import (
     StreamAttached,
     StreamDetached,
     StreamGone,
+    WorkInterrupted,
     WriteLog,
 )
 from mcpstreams_sansio.server.identity import ServerIdentity
@@ -33,6 +34,7 @@ from mcpstreams_sansio.server.inputs import Drain, LogFailed, LogWritten, Respon
 from mcpstreams_sansio.server.machine import Server, ServerConfig, ServerEffect, ServerInput
 from mcpstreams_sansio.server.policies import StreamPolicies
 from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, JSONObject, Response
+from mcpstreams_sansio.wire.refusals import interrupted_error
 from trio_bindings.app import Call, Handler, Work, internal_error, outcome_within
 from trio_bindings.driver import Driver
 from trio_bindings.entropy import fresh_instance
@@ -101,6 +103,7 @@ class RunningServer:
         route = self.driver.route
         route(SendHead, self.driver.queue)
         route(StartCall, self._start_call)
+        route(WorkInterrupted, self._end_interrupted)
         route(StopCall, self._stop_call)
         route(AskAnswered, self._settle)
         route(AskFailed, self._settle)
@@ -120,6 +123,13 @@ class RunningServer:
     def _start_call(self, effect: StartCall) -> None:
         work = self._works[effect.stream_id] = Work(effect, self.driver.submit, self._machine.abandonment_of)
         self.driver.start_soon(self._run, work)
+
+    def _end_interrupted(self, effect: WorkInterrupted) -> None:
+        self.driver.start_soon(self._answer_interrupted, effect)
+
+    async def _answer_interrupted(self, effect: WorkInterrupted) -> None:
+        """End a call whose handler went with another process: nothing can go on in the middle of a function."""
+        self.driver.submit(Respond(effect.stream_id, interrupted_error(effect.request_id)))
 
     async def _run(self, work: Work) -> None:
         """Run the handler of one call and answer, unless nobody can receive the answer any more."""
@@ -257,10 +267,8 @@ def new_identity(
         capabilities: What the handler serves: `{"tools": {}}` and the like.
         instructions: A hint for the model on the other side.
     """
-    named = {} if server_info is None else {"server_info": server_info}
-    return ServerIdentity(
-        instance=fresh_instance(), capabilities=capabilities or {}, instructions=instructions, **named
-    )
+    identity = ServerIdentity(instance=fresh_instance(), capabilities=capabilities or {}, instructions=instructions)
+    return identity if server_info is None else attrs.evolve(identity, server_info=server_info)
 
 
 class ServerOptions(TypedDict, total=False):
@@ -303,7 +311,8 @@ async def open_server(
         max_connections: Sockets that may be open at a time; above it new ones are closed at once.
 
     Raises:
-        ValueError: `log` and `config.streams.durable` contradict each other.
+        ValueError: `log` and `config.streams.durable` contradict each other, or `config.identity.durable` promises
+            what no log here can keep: none is read back.
         LocalProtocolError: `capabilities` declare what is declared here, or something is no JSON.
     """
     if config is None:
@@ -317,6 +326,8 @@ async def open_server(
     config = attrs.evolve(config, identity=identity, policies=policies or config.policies)
     if config.streams.durable != (log is not None):
         raise ValueError("a log and config.streams.durable belong together")
+    if config.identity.durable:
+        raise ValueError("config.identity.durable must be false: no log is read back here")
     machine = Server(config)
     async with Driver[ServerInput, ServerEffect](machine) as driver:
         server = RunningServer(driver, machine, handler, on_notification, max_connections)

@@ -139,6 +139,8 @@ class Doubt(enum.Enum):
     """The server may have forgotten the key (rule R21.4)."""
     OUT_OF_BUDGET = "out of budget"
     """The server could not be reached within the budget of the call."""
+    INTERRUPTED = "interrupted"
+    """The server has restarted while it worked on the call, and nobody knows how far it had come (rule R21)."""
     REFUSED = "refused"
     """The server refuses what would bring the call back, and gives no reason that this client knows."""
     UNREADABLE = "unreadable"

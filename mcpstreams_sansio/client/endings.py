@@ -23,7 +23,7 @@ from mcpstreams_sansio.client.failures import NOTHING_SAID, Failure, Said
 from mcpstreams_sansio.client.ledger import Ledger
 from mcpstreams_sansio.client.table import CallSignal
 from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, Response
-from mcpstreams_sansio.wire.refusals import Reason
+from mcpstreams_sansio.wire.refusals import Reason, read_refused_call
 from mcpstreams_sansio.wire.tags import untagged
 
 _CERTAINTIES: Final = {
@@ -40,7 +40,7 @@ def respond(ledger: Ledger, call: Call, answer: Response | ErrorResponse) -> Non
     position = call.positions.take_up(None)
     outcome: Outcome
     if isinstance(answer, ErrorResponse):
-        outcome = CallFailed(answer)
+        outcome = OutcomeUnknown(Doubt.INTERRUPTED) if _is_interruption(call, answer) else CallFailed(answer)
     else:
         plain = untagged(answer)
         assert isinstance(plain, Response), "taking a tag off changes no kind"
@@ -52,6 +52,12 @@ def respond(ledger: Ledger, call: Call, answer: Response | ErrorResponse) -> Non
     settle(ledger, call)
     if len(ledger.settling) > ledger.config.max_settling:
         finish(ledger, ledger.calls[next(iter(ledger.settling))])
+
+
+def _is_interruption(call: Call, error: ErrorResponse) -> bool:
+    """Return whether an error says that a crash has cut the work short: none that one may try again after (case H4)."""
+    refused = read_refused_call(error) if call.keyed else None
+    return refused is not None and refused.reason is Reason.INTERRUPTED
 
 
 def refuse(ledger: Ledger, call: Call, reason: Reason) -> None:

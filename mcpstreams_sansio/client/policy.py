@@ -157,6 +157,7 @@ VERDICTS: Final[Mapping[Reason, Verdict]] = MappingProxyType(
         Reason.DRAINING: Verdict.LATER,
         Reason.LOG_FULL: Verdict.FINAL,
         Reason.LOG_FAILED: Verdict.FINAL,
+        Reason.INTERRUPTED: Verdict.FINAL,
     }
 )
 """What each reason means (rule Q10): one row for each."""

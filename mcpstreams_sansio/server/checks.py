@@ -23,12 +23,14 @@ from mcpstreams_sansio.server.inputs import (
     OpenStream,
     PeerHeard,
     PollReceived,
+    Recover,
     Reply,
     Respond,
     ResumeReceived,
     SendMessage,
     StreamsInput,
 )
+from mcpstreams_sansio.server.recovery import Recorded, read_records
 from mcpstreams_sansio.server.registry import Prepared, Registry
 from mcpstreams_sansio.server.stream import Stream, encode_create, encode_entry
 from mcpstreams_sansio.wire.jsonrpc import (
@@ -60,8 +62,8 @@ SAID_BY_A_PEER: Final = (
 _ON_A_CONNECTION: Final = (ConnectionLost, EndOfFile, Written, Reply, Accept, *SAID_BY_A_PEER)
 
 
-def check(registry: Registry, event: StreamsInput) -> Prepared | None:
-    """Refuse what only a mistake of the caller can explain; return the bytes that the input adds.
+def check(registry: Registry, event: StreamsInput) -> Prepared | Recorded | None:
+    """Refuse what only a mistake of the caller can explain; return the bytes that the input adds, or what it recovers.
 
     Raises:
         LocalProtocolError: Nothing has changed.
@@ -80,9 +82,19 @@ def check(registry: Registry, event: StreamsInput) -> Prepared | None:
             return _prepare_response(registry, event.stream_id, event.outcome)
         case OpenStream():
             return _prepare_announcement(registry, event)
+        case Recover():
+            return _read(registry, event)
         case _:
             _check_arrival(registry, event)
             return _prepare_arrival(registry, event)
+
+
+def _read(registry: Registry, event: Recover) -> Recorded:
+    if not registry.config.durable:
+        raise LocalProtocolError("only a server with a durable log recovers anything")
+    if registry.now > float("-inf"):
+        raise LocalProtocolError("a machine recovers before anything else, or not at all")
+    return read_records(event.records, registry.config.max_tokens)
 
 
 def _check_arrival(registry: Registry, event: StreamsInput) -> None:

@@ -8,7 +8,7 @@ from typing import TypeAlias, final
 import attrs
 
 from mcpstreams_sansio.connections import ConnectionEffect
-from mcpstreams_sansio.ids import ConnectionId, StreamId
+from mcpstreams_sansio.ids import ConnectionId, RequestId, StreamId
 from mcpstreams_sansio.server.calls import Peer
 from mcpstreams_sansio.server.records import LogRecord
 from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, Request, Response
@@ -59,6 +59,29 @@ class StartCall:
     peer: Peer
     resumable: bool
     """A lost connection does not end the call."""
+
+
+@final
+@attrs.frozen
+class WorkInterrupted:
+    """The process that worked on this call is gone, and nobody knows how far it came; the call is never started again.
+
+    It may not even have begun, and it may have answered: what no record holds has not happened for anybody else. Now
+    the application either goes on (`SendMessage`, `Respond`, as if it had started here), or ends the call by `Respond`
+    with `interrupted_error`: a call that nobody works on and nobody ends would wait for ever (rules R21, R27).
+    """
+
+    stream_id: StreamId
+    request_id: RequestId
+    """The one that the answer has to have."""
+    method: str
+    peer: Peer
+    produced: int
+    """How many entries its log has, `create` among them: what was sent or asked beyond is to be sent or asked again."""
+    asks: tuple[str, ...] = ()
+    """Its questions that are still open. Their answers come as ever."""
+    answers: tuple[AskAnswered, ...] = ()
+    """The answers to the others: what the process before made of them, if it heard them at all, nobody knows."""
 
 
 @enum.unique
@@ -178,6 +201,7 @@ StreamsEffect: TypeAlias = (
     | BeginBody
     | WriteLog
     | StartCall
+    | WorkInterrupted
     | StopCall
     | AskAnswered
     | AskFailed

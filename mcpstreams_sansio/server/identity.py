@@ -44,9 +44,12 @@ class ServerIdentity:
     """
 
     instance: str
-    """Names this server's memory: another one after every start, the same one for a shared durable log (R21.7)."""
+    """Names the memory that keys and streams live in: another one after every start, and one for the life of a log that
+    is read back. Such a log keeps it by itself: one that has lost a record is another one (rule R21.7)."""
     server_info: JSONObject = attrs.field(factory=lambda: {"name": "mcpstreams", "version": VERSION})
     """`name` and `version`, and what else `serverInfo` may hold."""
+    durable: bool = False
+    """Streams and keys outlive the process: the log that holds `instance` is read back by `Recover` (rule R21.7)."""
     capabilities: JSONObject = attrs.field(factory=dict)
     """What the application offers: `{"tools": {}}` and the like, without streams or the marker."""
     instructions: str | None = None
@@ -83,8 +86,7 @@ def answer_initialize(request: Request, identity: ServerIdentity, config: Stream
     """
     hello = read_client_hello(request.params)
     revision = negotiate(hello.protocol_version)
-    # Records are written and not yet read back, so keys and streams end with this instance and nothing else is told.
-    answer = identity.hello(revision, ServerMarker(identity.instance, config.key_ttl))
+    answer = identity.hello(revision, ServerMarker(identity.instance, config.key_ttl, identity.durable))
     peer = Peer(
         hello.streams,
         hello.streams and hello.marker is not None,

@@ -13,6 +13,7 @@ import attrs
 from mcpstreams_sansio.connections import ConnectionLost, DeadlineReached, EndOfFile, Framing, Written
 from mcpstreams_sansio.ids import Address, ConnectionId, Digest, Principal, RequestId, Secret, StreamId
 from mcpstreams_sansio.server.calls import CallPolicy, Peer
+from mcpstreams_sansio.server.records import LogRecord
 from mcpstreams_sansio.wire.converter import Position
 from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, JSONObject, Notification, Request, Response
 from mcpstreams_sansio.wire.marker import Attempt
@@ -261,6 +262,18 @@ class LogFailed:
 
 @final
 @attrs.frozen
+class Recover:
+    """Go on with what the process before this one has left in its durable log.
+
+    It can only be the first input of a machine, one whose `StreamsConfig` says `durable`.
+    """
+
+    records: tuple[LogRecord, ...] = attrs.field(repr=False)
+    """Everything that the log has kept, in order; nothing for a log that is new."""
+
+
+@final
+@attrs.frozen
 class Drain:
     """Stop politely: take no new call, and keep no connection longer than it takes to write what there is.
 
@@ -295,6 +308,7 @@ StreamsInput: TypeAlias = (
     | ServerOrder
     | LogWritten
     | LogFailed
+    | Recover
     | Drain
     | DeadlineReached
 )

@@ -79,6 +79,7 @@ def open_stream(
             stream.policy,
             stream.tags,
             stream.principal,
+            stream.owner,
             call.fresh_token.digest(),
             key_digest,
             call.digest,
@@ -321,7 +322,7 @@ def farewell(stream: Stream, resume_id: RequestId | None) -> Farewell:
     """Return what is told of a stream that is over: its end, and the result of a resume (rules P17, P35, Q9a, R15)."""
     payloads = []
     # Nobody is told the end of what was never announced to anybody (rule P37).
-    if stream.announced and stream.log.sent:
+    if stream.announced and stream.log.claimable:
         payloads.append(encode_message(end_notification(StreamEnd(stream.stream_id))))
     if resume_id is not None:
         payloads.append(encode_message(Response(resume_id, {})))

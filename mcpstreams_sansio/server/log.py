@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import itertools
 from collections import deque
+from collections.abc import Iterable
 from typing import Final, Self, final
 
 import attrs
@@ -43,6 +44,8 @@ class StreamLog:
     produced: int = 0
     durable: int = 0
     sent: int = 0
+    claimable: int = 0
+    """The last entry that the client may have: the last one sent, and after a restart all that was durable."""
     confirmed: int = 0
     first_available: int = 1
     total: int = 0
@@ -59,15 +62,46 @@ class StreamLog:
     _confirmations: deque[tuple[float, int]] = attrs.field(factory=deque)
     """When which position was confirmed, oldest first: what the redelivery window counts from (rule R5)."""
 
+    @classmethod
+    def restored(
+        cls, entries: Iterable[tuple[int, EntryKind, bytes]], confirmed: int, gone: int, produced: int
+    ) -> Self:
+        """Return the log as it goes on after a restart (rules R1, R5).
+
+        What was sent nobody knows: anything that was durable may have been. So whatever is not confirmed counts as not
+        sent; but a client that says it has it is believed, and where there is no room for all notifications they go as
+        if they had been (rule R7).
+
+        Args:
+            entries: Number, kind and bytes of what is kept, in order; all of it above `confirmed`.
+            confirmed: What the client has.
+            gone: The highest number up to which something is missing.
+            produced: The last number that was used.
+        """
+        log = cls(
+            produced=produced,
+            durable=produced,
+            sent=confirmed,
+            claimable=produced,
+            confirmed=confirmed,
+            first_available=gone + 1,
+        )
+        for sequence, kind, payload in entries:
+            log._keep(Entry(sequence, kind, payload, log.total))
+        return log
+
     def append(self, kind: EntryKind, payload: bytes) -> Entry:
         """Add an entry and return it with its number."""
         self.produced += 1
-        entry = Entry(self.produced, kind, payload, self.total)
-        self._entries[self.produced] = entry
-        self.total += len(payload)
-        self.size += len(payload)
-        self.unsent_size += len(payload)
-        self.unconfirmed_size += len(payload)
+        return self._keep(Entry(self.produced, kind, payload, self.total))
+
+    def _keep(self, entry: Entry) -> Entry:
+        self._entries[entry.sequence] = entry
+        size = len(entry.payload)
+        self.total += size
+        self.size += size
+        self.unsent_size += size
+        self.unconfirmed_size += size
         return entry
 
     def entry(self, sequence: int) -> Entry | None:
@@ -98,6 +132,7 @@ class StreamLog:
         """Note that everything up to an entry was put into a write: sent, never confirmed (rules R5, Q5a)."""
         self.unsent_size -= self._size_of(self.sent, sequence)
         self.sent = max(self.sent, sequence)
+        self.claimable = max(self.claimable, self.sent)
 
     def size_above(self, position: int) -> int:
         """Return the bytes of all entries above a position, of which `create` may be dropped and nothing else."""
@@ -127,6 +162,10 @@ class StreamLog:
         self.withheld = entry.sequence
         self._entries = {1: entry, **self._entries}
         self.size += len(payload)
+        if self.sent < entry.sequence:
+            self.unsent_size += len(payload)
+        if self.confirmed < entry.sequence:
+            self.unconfirmed_size += len(payload)
         if self.first_available == entry.sequence + 1:
             self.first_available = entry.sequence
 
@@ -156,14 +195,14 @@ class StreamLog:
         return self._confirmations[0][0] if self._confirmations else None
 
     def drop_sent(self, size: int, least: int = 0, delivered: int = _ALL) -> None:
-        """Drop the oldest sent notifications until the log is no larger than `size`, or none is left.
+        """Drop the oldest notifications that the client may have, until the log is no larger than `size`.
 
         Args:
             size: Bytes to get to.
             least: Bytes that are kept in any case (rule R7).
             delivered: Where the connection is that delivers them; what is above is kept for it.
         """
-        self._drop_oldest(min(self.sent, delivered), size, least)
+        self._drop_oldest(min(self.claimable, delivered), size, least)
 
     def forget_sent(self) -> None:
         """Drop everything that was sent: nobody can ask for it again (rule R2)."""
@@ -189,6 +228,8 @@ class StreamLog:
     def _drop(self, entry: Entry) -> None:
         del self._entries[entry.sequence]
         self.size -= len(entry.payload)
+        if entry.sequence > self.sent:
+            self.unsent_size -= len(entry.payload)
         if entry.sequence > self.confirmed:
             self.unconfirmed_size -= len(entry.payload)
         self.first_available = max(self.first_available, entry.sequence + 1)
@@ -223,6 +264,7 @@ class StreamLog:
             self.produced,
             self.durable,
             self.sent,
+            self.claimable,
             self.confirmed,
             self.first_available,
             self.withheld,

@@ -50,6 +50,7 @@ from mcpstreams_sansio.server.effects import (
     StreamDetached,
     StreamGone,
     StreamsEffect,
+    WorkInterrupted,
     WriteLog,
 )
 from mcpstreams_sansio.server.identity import Negotiated, ServerIdentity
@@ -59,6 +60,7 @@ from mcpstreams_sansio.server.inputs import (
     LogFailed,
     LogWritten,
     PeerHeard,
+    Recover,
     Scope,
     ScopeEnded,
     ServerOrder,
@@ -93,6 +95,7 @@ ServerInput: TypeAlias = (
     | ServerOrder
     | LogWritten
     | LogFailed
+    | Recover
     | Drain
     | DeadlineReached
 )
@@ -105,6 +108,7 @@ ServerEffect: TypeAlias = (
     | SendHead
     | WriteLog
     | StartCall
+    | WorkInterrupted
     | StopCall
     | AskAnswered
     | AskFailed
@@ -122,7 +126,11 @@ ServerEffect: TypeAlias = (
 @final
 @attrs.frozen(kw_only=True)
 class ServerConfig:
-    """Everything that can be chosen about a server."""
+    """Everything that can be chosen about a server.
+
+    Raises:
+        ValueError: Streams outlive the process by what `identity` says, and by what `streams` says have no log.
+    """
 
     identity: ServerIdentity
     """What it says of itself, its instance above all."""
@@ -136,6 +144,10 @@ class ServerConfig:
     """Bytes of one message of a multiplexed peer; a longer one is answered with an error and passed over."""
     handshake_timeout: float = attrs.field(default=30.0, validator=attrs.validators.gt(0))
     """Seconds within which a multiplexed peer has to finish its handshake; one that does not is dropped."""
+
+    def __attrs_post_init__(self) -> None:
+        if self.identity.durable and not self.streams.durable:
+            raise ValueError("identity.durable needs streams.durable: without a log nothing outlives the process")
 
 
 @final
@@ -193,6 +205,7 @@ class Server:
 
     def _check(self, event: ServerInput, *, due: bool) -> None:
         """Refuse what is wrong whatever the time, before a front or a deadline changes anything."""
+        self._check_beginning(event)
         match event:
             case PeerConnected(framing=Framing.HTTP):
                 raise LocalProtocolError("an HTTP exchange begins with its request")
@@ -209,6 +222,14 @@ class Server:
                 self._streams.check(event)
             case _:
                 pass  # The streams refuse it by themselves, and nothing comes before them.
+
+    def _check_beginning(self, event: ServerInput) -> None:
+        """Refuse to recover later, or to begin without where clients are told that streams outlive it (rule R21.7)."""
+        begins, recovers = self._now == float("-inf"), isinstance(event, Recover)
+        if recovers and not begins:
+            raise LocalProtocolError("a machine recovers before anything else, or not at all")
+        if begins and not recovers and self._config.identity.durable:
+            raise LocalProtocolError("a server whose streams outlive it begins with what its log holds")
 
     def _catch_up(self, now: float, effects: list[ServerEffect]) -> None:
         """Do what is due, so that a front meets the same sessions and exchanges however late the wake-up comes."""

@@ -17,7 +17,7 @@ from mcpstreams_sansio.server.effects import (
 )
 from mcpstreams_sansio.server.gate import CreateDurable, EntriesDurable
 from mcpstreams_sansio.server.inputs import AskPeer, Respond, SendMessage, WithdrawAsk
-from mcpstreams_sansio.server.records import AskClosed, EntryKind, EntryLogged
+from mcpstreams_sansio.server.records import EntryKind, EntryLogged
 from mcpstreams_sansio.server.registry import AskTimer, Registry
 from mcpstreams_sansio.server.stream import Handler, OpenAsk, Stream, encode_entry
 from mcpstreams_sansio.server.table import StreamSignal, StreamState
@@ -69,9 +69,8 @@ def withdraw(registry: Registry, stream: Stream, ask_id: str) -> None:
     """Close a question and log that it is no longer wanted: it is not sent again, a late answer is ignored."""
     del stream.asks[ask_id]
     registry.drop_ask(ask_id)
-    registry.gate.record(AskClosed(stream.stream_id, ask_id))
     stream.step(StreamSignal.MESSAGE)
-    _add(registry, stream, EntryKind.NOTIFICATION, Notification(CANCELLED, {"requestId": ask_id}), None)
+    _add(registry, stream, EntryKind.NOTIFICATION, Notification(CANCELLED, {"requestId": ask_id}), ask_id)
 
 
 def close_asks(registry: Registry, stream: Stream) -> None:
@@ -109,19 +108,25 @@ def find_open(registry: Registry, stream_id: StreamId) -> Stream | None:
 
 def _add(registry: Registry, stream: Stream, kind: EntryKind, message: Message, ask_id: str | None) -> None:
     payload = registry.encoded(stream, message)
+    asked = ask_id if kind is EntryKind.ASK else None
     if not room.fits(registry, stream, len(payload)):
-        if ask_id is not None:
-            registry.effects.append(AskFailed(stream.stream_id, ask_id, AskFailure.STREAM_GONE))
+        if asked is not None:
+            registry.effects.append(AskFailed(stream.stream_id, asked, AskFailure.STREAM_GONE))
         fail(registry, stream, Reason.LOG_FULL, StopReason.LOG_FULL)
         return
     sequence = append(registry, stream, kind, payload, ask_id)
-    if ask_id is not None:
-        stream.asks[ask_id] = OpenAsk(sequence, payload)
-        registry.asks[ask_id] = stream.stream_id
-        registry.set_timer((AskTimer.ANSWER, ask_id), registry.config.ask_timeout)
+    if asked is not None:
+        expect_answer(registry, stream, asked, OpenAsk(sequence, payload))
     if stream.handler is Handler.RUNNING and over_limit(registry, stream):
         stream.handler = Handler.HELD
         registry.effects.append(HoldMessages(stream.stream_id))
+
+
+def expect_answer(registry: Registry, stream: Stream, ask_id: str, ask: OpenAsk) -> None:
+    """Wait for the answer to a question, as long as it may take (rule R24)."""
+    stream.asks[ask_id] = ask
+    registry.asks[ask_id] = stream.stream_id
+    registry.set_timer((AskTimer.ANSWER, ask_id), registry.config.ask_timeout)
 
 
 def append(registry: Registry, stream: Stream, kind: EntryKind, payload: bytes, ask_id: str | None = None) -> int:
@@ -198,7 +203,12 @@ def _complete(registry: Registry, stream: Stream, outcome: Response | ErrorRespo
     failed = isinstance(outcome, ErrorResponse) or outcome.result.get("isError") is True
     append(registry, stream, EntryKind.FAILURE if failed else EntryKind.RESPONSE, payload)
     if stream.announced:
-        last = end_notification(StreamEnd(stream.stream_id))
-        append(registry, stream, EntryKind.END, encode_entry(stream, last, stream.log.produced + 1))
+        append_end(registry, stream)
     if stream.attachment is None:
         attachments.rearm(registry, stream)
+
+
+def append_end(registry: Registry, stream: Stream) -> None:
+    """Log `end` behind the response of an announced stream (rules P35, Q3d)."""
+    last = end_notification(StreamEnd(stream.stream_id))
+    append(registry, stream, EntryKind.END, encode_entry(stream, last, stream.log.produced + 1))

@@ -21,6 +21,7 @@ from mcpstreams_sansio.server.guesses import WrongTokens
 from mcpstreams_sansio.server.inputs import Scope
 from mcpstreams_sansio.server.keys import Keys
 from mcpstreams_sansio.server.outbox import Connection
+from mcpstreams_sansio.server.recovery import Recorded
 from mcpstreams_sansio.server.stream import Stream, encode_create, encode_entry
 from mcpstreams_sansio.server.table import StreamState
 from mcpstreams_sansio.server.tally import Tally
@@ -128,7 +129,8 @@ class Registry:
     service: Service = Service.OPEN
     now: float = float("-inf")
     effects: list[StreamsEffect] = attrs.field(factory=list)
-    prepared: Prepared | None = None
+    prepared: Prepared | Recorded | None = None
+    """What the input in hand was found to be worth before anything changed."""
     touched: dict[ConnectionId, None] = attrs.field(factory=dict)
     """Connections that may have something to write after this input: the only ones that are looked at."""
 
@@ -176,7 +178,8 @@ class Registry:
         self.streams[stream.stream_id] = stream
         self.alive += 1
         self.quotas.add(stream.owner)
-        self.bind(stream, stream.scope)
+        if stream.scope is not None:
+            self.bind(stream, stream.scope)
 
     def has_room(self, owner: Owner, counted: int = 0) -> bool:
         """Return whether one more stream may be kept for somebody (rules Q10, R10, R25).
@@ -271,7 +274,7 @@ class Registry:
     def take_prepared(self, stream_id: StreamId | None, sequence: int) -> bytes | None:
         """Return what was prepared, once, if it was for this: deadlines may have added entries in between."""
         prepared, self.prepared = self.prepared, None
-        if prepared is None or (prepared.stream_id, prepared.sequence) != (stream_id, sequence):
+        if not isinstance(prepared, Prepared) or (prepared.stream_id, prepared.sequence) != (stream_id, sequence):
             return None
         return prepared.payload
 
@@ -296,11 +299,12 @@ class Registry:
             self._forget_id(stream, scope)
 
     def _leave(self, stream: Stream) -> None:
-        members = self.bound.get(stream.scope)
-        if members is not None:
+        scope = stream.scope
+        members = None if scope is None else self.bound.get(scope)
+        if scope is not None and members is not None:
             members.pop(stream.stream_id, None)
             if not members:
-                del self.bound[stream.scope]
+                del self.bound[scope]
 
     def forget_origin(self, stream: Stream, scope: Scope) -> None:
         """Let the id of a stream's request name nothing any more where it was answered, or where nobody is left."""
@@ -356,7 +360,8 @@ class Registry:
         if stream.state is StreamState.GONE:
             return ()
         scopes = {stream.scope: None, stream.opened_in or stream.scope: None}
-        return tuple(self.calls.get((scope, stream.request_id)) != stream.stream_id for scope in scopes)
+        counting = (scope for scope in scopes if scope is not None)
+        return tuple(self.calls.get((scope, stream.request_id)) != stream.stream_id for scope in counting)
 
     def _silent_for(self, path: Connection, now: float) -> float | None:
         """Return what a keep-alive will look at, if one is due some time."""

@@ -27,7 +27,7 @@ from mcpstreams_sansio.server.inputs import (
 )
 from mcpstreams_sansio.server.keys import KeyEntry, key_digest
 from mcpstreams_sansio.server.outbox import Connection
-from mcpstreams_sansio.server.records import AskClosed, KeyCancelled, Tags
+from mcpstreams_sansio.server.records import AnswerLogged, KeyCancelled, Tags
 from mcpstreams_sansio.server.registry import Registry
 from mcpstreams_sansio.server.stream import ByCall, ByCursor, ByResume, Origin, Stream
 from mcpstreams_sansio.server.table import StreamSignal, StreamState
@@ -260,7 +260,7 @@ def receive_ack(registry: Registry, event: AckReceived) -> None:
         stream = registry.find(event.stream_id, event.resume_token, path.principal)
     elif stream is not None and not _at_home(stream, path):
         stream = None
-    if stream is not None and stream.announced and event.through <= stream.log.sent:
+    if stream is not None and stream.announced and event.through <= stream.log.claimable:
         if stream.state is StreamState.GONE:
             stream.step(StreamSignal.ACK)
         else:
@@ -283,7 +283,7 @@ def receive_answer(registry: Registry, event: AnswerReceived) -> None:
         stream.step(StreamSignal.ANSWER)
         del stream.asks[ask_id]
         registry.drop_ask(ask_id)
-        registry.gate.record(AskClosed(stream.stream_id, ask_id, registry.encoded_reply(event.answer)))
+        registry.gate.record(AnswerLogged(stream.stream_id, ask_id, registry.encoded_reply(event.answer)))
         answered = AskAnswered(stream.stream_id, ask_id, event.answer)
         if registry.gate.admit(answered):
             registry.effects.append(answered)
@@ -348,7 +348,7 @@ def _cancel_key(registry: Registry, path: Connection, key: Secret) -> None:
     else:
         # The call itself may still be on its way: it must never start.
         registry.keys.cancel(digest, path.owner, registry.now)
-        registry.gate.record(KeyCancelled(digest))
+        registry.gate.record(KeyCancelled(digest, path.owner))
 
 
 def _has_room_for_key(registry: Registry, path: Connection) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mcpstreams_sansio.server.records import EntriesDropped
 from mcpstreams_sansio.server.registry import Registry, StreamTimer
 from mcpstreams_sansio.server.stream import Stream
 from mcpstreams_sansio.server.table import StreamState
@@ -70,9 +71,12 @@ def shrink(registry: Registry, stream: Stream, size: int, least: int = 0) -> Non
         size: Bytes to get to.
         least: Bytes that are kept in any case.
     """
-    before = stream.log.size
-    stream.log.drop_sent(size, least, stream.delivered)
-    registry.total_bytes += stream.log.size - before
+    log = stream.log
+    before, available = log.size, log.first_available
+    log.drop_sent(size, least, stream.delivered)
+    registry.total_bytes += log.size - before
+    if log.first_available > max(available, log.confirmed + 1):
+        registry.gate.record(EntriesDropped(stream.stream_id, log.first_available - 1))
 
 
 def make(registry: Registry) -> list[Stream]:

@@ -113,8 +113,9 @@ class Stream:
     policy: CallPolicy
     tags: Tags
     principal: Principal | None
-    scope: Scope
-    """Where it was attached last: what answers, cancels and acknowledgements are entitled by (rules R6, R24)."""
+    scope: Scope | None
+    """Where it was attached last: what answers, cancels and acknowledgements are entitled by (rules R6, R24). None
+    since a restart: nowhere."""
     opened_in: Scope | None
     """Where its call came from: its request can be cancelled there all the same (rule Q9e). None once that connection
     is gone, or the request was answered there."""

@@ -12,7 +12,7 @@ from typing import Final, Never, final
 
 from mcpstreams_sansio.connections import ConnectionLost, DeadlineReached, EndOfFile, Written
 from mcpstreams_sansio.ids import ConnectionId, StreamId
-from mcpstreams_sansio.server import clock, delivery, durability, lifecycle, paths, production, requests, room
+from mcpstreams_sansio.server import clock, delivery, durability, lifecycle, paths, production, requests, restart, room
 from mcpstreams_sansio.server.checks import SAID_BY_A_PEER, check
 from mcpstreams_sansio.server.config import StreamsConfig
 from mcpstreams_sansio.server.effects import StreamsEffect
@@ -32,6 +32,7 @@ from mcpstreams_sansio.server.inputs import (
     OpenStream,
     PeerHeard,
     PollReceived,
+    Recover,
     ReleaseStream,
     Reply,
     Respond,
@@ -224,5 +225,6 @@ _APPLY: Final[dict[type[StreamsInput], Callable[[Registry, Never], None]]] = {
     OpenStream: lifecycle.announce,
     LogWritten: durability.written,
     LogFailed: durability.failed,
+    Recover: restart.recover,
     DeadlineReached: _wake,
 }

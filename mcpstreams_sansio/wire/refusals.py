@@ -82,6 +82,9 @@ class Reason(enum.Enum):
     LOG_FAILED = "log_failed"
     """The server can not make anything durable any more (rule R9)."""
 
+    INTERRUPTED = "interrupted"
+    """The server has restarted while it worked on the call: that may have run, and is not run again (rule R21)."""
+
 
 # Fixed texts: nothing of the request is repeated, and what must not be told apart is the same to the byte (rule T34).
 _ERRORS: Final[dict[Reason, tuple[int, str]]] = {
@@ -103,6 +106,7 @@ _ERRORS: Final[dict[Reason, tuple[int, str]]] = {
     Reason.DRAINING: (INVALID_REQUEST, "the server is stopping"),
     Reason.LOG_FULL: (INTERNAL_ERROR, "the stream holds more than it may"),
     Reason.LOG_FAILED: (INTERNAL_ERROR, "the log of the streams has failed"),
+    Reason.INTERRUPTED: (INTERNAL_ERROR, "the server has restarted while it worked on the call"),
 }
 
 _PASSING: Final = frozenset({Reason.TOO_EARLY, Reason.TOO_MANY_STREAMS, Reason.TOO_MANY_KEYS, Reason.DRAINING})
@@ -162,6 +166,16 @@ def refusal(
         raise LocalProtocolError(f"{reason.value} does not pass: it has no retry_after")
     code, message = _ERRORS[reason]
     return ErrorResponse(request_id, code, message, unstructure(Refusal(reason, first_available, lost, retry_after)))
+
+
+def interrupted_error(request_id: RequestId) -> ErrorResponse:
+    """Return the answer to a call whose work was interrupted, where its application does not go on with it.
+
+    Wire: `{"code": -32603, "message": "...", "data": {"reason": "interrupted"}}`
+
+    Spec: rules R21, R27.
+    """
+    return refusal(request_id, Reason.INTERRUPTED)
 
 
 def read_refusal(error: ErrorResponse) -> Refusal | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcpstreams_sansio.ids import Digest, StreamId
+from mcpstreams_sansio.ids import Digest, StreamId, owner_of
 from mcpstreams_sansio.server.calls import CallPolicy, Peer, StreamKind
 from mcpstreams_sansio.server.effects import WriteLog
 from mcpstreams_sansio.server.records import (
@@ -23,7 +23,17 @@ from mcpstreams_sansio.testing.witness import Witness
 from mcpstreams_sansio.wire.refusals import Reason
 
 S1, S2 = StreamId("stream-00001"), StreamId("stream-00002")
-OPENED = StreamOpened(S1, 1, "tools/call", Peer(), CallPolicy(StreamKind.ANNOUNCED), Tags.SEQUENCE, None, Digest(b""))
+OPENED = StreamOpened(
+    S1,
+    1,
+    "tools/call",
+    Peer(),
+    CallPolicy(StreamKind.ANNOUNCED),
+    Tags.SEQUENCE,
+    None,
+    owner_of(None, None),
+    Digest(b""),
+)
 MESSAGE = (
     b'{"jsonrpc":"2.0","method":"notifications/message","params":'
     b'{"_meta":{"streamId":"stream-00001","mcpstreams/seq":2}}}'

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import logging
 
+import attrs
 import pytest
 import trio
 
+from mcpstreams_sansio.ids import Secret, StreamId, owner_of
+from mcpstreams_sansio.server.calls import CallPolicy, Peer, StreamKind
 from mcpstreams_sansio.server.config import StreamsConfig
+from mcpstreams_sansio.server.inputs import Recover
 from mcpstreams_sansio.server.machine import ServerConfig
-from mcpstreams_sansio.server.records import LogRecord
+from mcpstreams_sansio.server.records import LogRecord, StreamOpened, Tags
 from mcpstreams_sansio.wire.jsonrpc import JSONObject
 from tests.trio.machines import settle
 from tests.trio.peers import DRAFT, connected
@@ -82,3 +86,28 @@ async def test_after_a_failure_of_the_log_nothing_new_is_begun(caplog: pytest.Lo
         assert handler.runs == 0
         assert log.records == []
     assert "the disk is full" in caplog.text
+
+
+@pytest.mark.rule("R21", "R27")
+async def test_a_call_whose_handler_went_with_another_process_is_answered_and_not_run_again() -> None:
+    log, handler = SlowLog(), Counting()
+    log.may_write.set()
+    opened = StreamOpened(
+        *(StreamId("s1"), 1, "tools/call", Peer(streams=True), CallPolicy(StreamKind.ANNOUNCED), Tags.NONE, None),
+        *(owner_of(None, None), Secret("token").digest()),
+    )
+    async with open_server(handler, config=DURABLE, log=log) as server:
+        server.driver.submit(Recover((opened,)))
+        await settle()
+        peer = await connected(server, DRAFT)
+        await peer.says(id=2, method="stream/resume", params={"streamId": "s1", "resumeToken": "token"})
+        answer = await peer.hears_answer(1)
+        assert answer["error"]["data"] == {"reason": "interrupted"}
+        assert handler.runs == 0
+
+
+async def test_nobody_is_promised_that_streams_outlive_a_server_whose_log_is_not_read_back() -> None:
+    identity = attrs.evolve(DURABLE.identity, durable=True)
+    with pytest.raises(ValueError, match=r"config\.identity\.durable must be false"):
+        async with open_server(Counting(), config=attrs.evolve(DURABLE, identity=identity), log=SlowLog()):
+            pass

@@ -5,11 +5,12 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from mcpstreams_sansio.client.effects import CallFinished, CallResult
+from mcpstreams_sansio.client.effects import CallFailed, CallFinished, CallResult
 from mcpstreams_sansio.client.inputs import GivenUp, LinkGivenUp, MessageReceived
 from mcpstreams_sansio.client.table import CallState
 from mcpstreams_sansio.ids import ConnectionId, StreamId
 from mcpstreams_sansio.wire.jsonrpc import Response
+from mcpstreams_sansio.wire.refusals import interrupted_error
 from mcpstreams_sansio.wire.tags import tagged
 from tests.sansio.client.conversation import CONFIG, DRAFT, Conversation, request_id
 
@@ -30,6 +31,27 @@ def test_the_caller_gets_the_result_as_the_application_made_it() -> None:
     (effect,) = talk.effects(MessageReceived(ConnectionId(1), result))
     assert isinstance(effect, CallFinished)
     assert effect.outcome == CallResult({"content": [], "_meta": {"theirs": 1}})
+
+
+@pytest.mark.rule("R21")
+def test_h4_an_answer_that_tells_of_an_interruption_leaves_the_caller_in_doubt() -> None:
+    talk = following()
+    assert talk.tell(MessageReceived(ConnectionId(1), interrupted_error(request_id(1)))) == [
+        "1: ends with doubt: interrupted @2"
+    ]
+    assert talk.ends(3) == ["c1 <- ack s1 3"]
+
+
+@pytest.mark.rule("R21")
+def test_without_a_key_such_an_error_is_the_applications_own() -> None:
+    talk = Conversation(server=DRAFT)
+    talk.link_up()
+    talk.call()
+    talk.creates()
+    error = interrupted_error(request_id(1))
+    (effect,) = talk.effects(MessageReceived(ConnectionId(1), error))
+    assert isinstance(effect, CallFinished)
+    assert effect.outcome == CallFailed(error)
 
 
 @pytest.mark.rule("Q3d")

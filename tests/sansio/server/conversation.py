@@ -37,6 +37,7 @@ from mcpstreams_sansio.server.effects import (
     StreamDetached,
     StreamGone,
     StreamsEffect,
+    WorkInterrupted,
     WriteLog,
 )
 from mcpstreams_sansio.server.inputs import (
@@ -54,6 +55,7 @@ from mcpstreams_sansio.server.inputs import (
     LogWritten,
     OpenStream,
     PollReceived,
+    Recover,
     ReleaseStream,
     Reply,
     Respond,
@@ -80,7 +82,7 @@ from mcpstreams_sansio.wire.marker import Attempt
 from mcpstreams_sansio.wire.revisions import AfterLoss
 from mcpstreams_sansio.wire.streams import ResumeInterval, StreamCreate, read_create, read_poll_result
 from tests.sansio.server.invariants import check_invariants
-from tests.sansio.server.words import flags, gist, seen, told
+from tests.sansio.server.words import flags, gist, interruption, seen, told
 
 STOCK = Peer(capabilities=frozenset({"sampling"}))
 """A client that knows nothing of the draft."""
@@ -432,6 +434,23 @@ class Conversation:
         self.batch = None
         self.submit(LogFailed("no space left"))
 
+    def restart(self, kept: int | None = None, config: StreamsConfig | None = None) -> None:
+        """End the process, and go on in another one with what is durable.
+
+        Args:
+            kept: How many records of the batch that was being written are; None is all of them.
+            config: What the other process is told; the same without it.
+        """
+        if self.batch is not None:
+            self.records += self.batch.records[:kept]
+        self.batch = None
+        for client in self.clients.values():
+            client.outstanding = None
+            client.way = Way.LOST
+        self.config = config or self.config
+        self.machine = ServerStreams(self.config)
+        self.submit(Recover(tuple(self.records)))
+
     def wait(self, seconds: float) -> None:
         """Let time pass; the machine is woken when it asked for it."""
         until = self.now + seconds
@@ -500,5 +519,7 @@ class Conversation:
                 self.batch = effect
             case StreamAttached() | StreamDetached() | StreamGone():
                 self._observed.append(seen(effect))
+            case WorkInterrupted():
+                self._application.append(interruption(effect))
             case _:
                 self._application.append(told(effect))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 
 from mcpstreams_sansio.server.calls import StreamKind
+from mcpstreams_sansio.server.records import LogRecord
+from mcpstreams_sansio.server.recovery import RecordedStream, read_records
 from mcpstreams_sansio.server.registry import AskTimer, ConnectionTimer, Registry, StreamTimer
 from mcpstreams_sansio.server.stream import ByCall, ByResume, Stream
 from mcpstreams_sansio.server.streams import ServerStreams
@@ -39,10 +41,11 @@ def check_invariants(machine: ServerStreams, now: float) -> None:
 def check_log(registry: Registry, stream: Stream) -> None:
     log = stream.log
     assert 0 <= log.confirmed <= log.sent <= log.durable <= log.produced, "the watermarks stand in order (R5)"
+    assert log.sent <= log.claimable <= log.durable, "a client has nothing that it can not have"
     kept = {sequence for sequence in range(1, log.produced + 1) if log.entry(sequence) is not None}
     assert all(entry.sequence == sequence for sequence in kept if (entry := log.entry(sequence)))
     assert set(range(log.first_available, log.produced + 1)) <= kept, "from the first available on, all is kept (R10)"
-    assert set(range(log.sent + 1, log.produced + 1)) <= kept, "what was not sent is never dropped (R10)"
+    assert set(range(log.claimable + 1, log.produced + 1)) <= kept, "what was not sent is never dropped (R10)"
     sizes = {sequence: len(entry.payload) for sequence in kept if (entry := log.entry(sequence))}
     assert log.size == sum(sizes.values())
     assert log.unsent_size == sum(size for sequence, size in sizes.items() if sequence > log.sent)
@@ -76,7 +79,7 @@ def check_attachment(registry: Registry, stream: Stream) -> None:
 
 
 def check_home(registry: Registry, stream: Stream) -> None:
-    assert stream.stream_id in registry.bound[stream.scope]
+    assert stream.scope is None or stream.stream_id in registry.bound[stream.scope]
     assert all(registry.asks[ask_id] == stream.stream_id for ask_id in stream.asks)
     if stream.complete:
         assert not stream.asks, "nobody waits for an answer any more"
@@ -101,7 +104,7 @@ def check_counts(registry: Registry, alive: list[Stream]) -> None:
     assert registry.total_bytes == sum(stream.log.size for stream in alive)
     assert registry.quotas == Tally(dict(Counter(stream.owner for stream in alive)))
     assert registry.works == Tally(dict(Counter(registry.working.values())))
-    assert sum(map(len, registry.bound.values())) == len(alive)
+    assert sum(map(len, registry.bound.values())) == sum(stream.scope is not None for stream in alive)
     assert all(registry.bound.values()), "a scope without streams is forgotten"
     assert len(registry.asks) == sum(len(stream.asks) for stream in alive)
     for (scope, request_id), stream_id in registry.calls.items():
@@ -141,3 +144,33 @@ def check_limits(registry: Registry, alive: list[Stream]) -> None:
         assert len(stream.attempts) <= config.max_instances
     for path in registry.connections.values():
         assert path.reply_bytes <= config.max_reply_bytes
+
+
+def check_recorded(machine: ServerStreams, written: tuple[LogRecord, ...]) -> None:
+    """Check that records say all that another process has to know, once those that wait are written too."""
+    registry = machine._registry
+    recorded = read_records((*written, *registry.gate._records), registry.config.max_tokens)
+    on_record = {stream.opened.stream_id: stream for stream in recorded.streams}
+    for stream in registry.streams.values():
+        check_stream_recorded(stream, on_record[stream.stream_id])
+    keys, cancelled = dict(recorded.keys), dict(recorded.cancelled)
+    assert all(keys[digest] == entry for digest, (_, entry) in registry.keys._entries.items()), "a key stays one (R21)"
+    assert all(cancelled[digest] == owner for digest, (_, owner) in registry.keys._cancelled.items())
+
+
+def check_stream_recorded(stream: Stream, recorded: RecordedStream) -> None:
+    assert (stream.reason if stream.state is StreamState.GONE else None) == recorded.reason
+    assert stream.tokens == recorded.tokens, "what opens a stream opens it for good (R3)"
+    assert (stream.principal, stream.owner) == (recorded.opened.principal, recorded.opened.owner)
+    if stream.state is StreamState.GONE:
+        return
+    log, opened = stream.log, recorded.opened
+    assert (stream.request_id, stream.peer, stream.key_digest) == (opened.request_id, opened.peer, opened.key_digest)
+    assert (stream.policy, stream.tags, stream.complete) == (opened.policy, opened.tags, recorded.complete)
+    assert log.produced == recorded.produced, "the numbers go on (R1)"
+    if stream.resumable:  # what nobody can come back for keeps nothing, and no record says so
+        assert log.confirmed == recorded.confirmed
+        above = range(max(log.confirmed, 1 if stream.announced else 0) + 1, log.produced + 1)
+        kept = {sequence: entry.payload for sequence in above if (entry := log.entry(sequence)) is not None}
+        assert kept == {sequence: entry.payload for sequence, entry in recorded.entries.items()}, "so do the bytes (R4)"
+    assert list(stream.asks) == list(recorded.asks), "what is asked is asked still (R24)"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcpstreams_sansio.ids import ConnectionId, Digest, StreamId
+from mcpstreams_sansio.ids import ConnectionId, Digest, StreamId, owner_of
 from mcpstreams_sansio.server.effects import AskAnswered, StartCall, StreamGone, WriteLog
 from mcpstreams_sansio.server.gate import EntriesDurable, Gate, GateState, ReplyAllowed
 from mcpstreams_sansio.server.records import KeyCancelled
@@ -13,7 +13,7 @@ from mcpstreams_sansio.wire.refusals import Reason
 from tests.sansio.server.conversation import DRAFT
 
 S1 = StreamId("s1")
-FIRST, SECOND, THIRD = (KeyCancelled(Digest(name)) for name in (b"1", b"2", b"3"))
+FIRST, SECOND, THIRD = (KeyCancelled(Digest(name), owner_of(None, None)) for name in (b"1", b"2", b"3"))
 ENTRIES = EntriesDurable(S1, 1)
 REPLY = ReplyAllowed(ConnectionId(0))
 START = StartCall(S1, Request(7, "tools/call", {"name": "work"}), DRAFT, resumable=True)

@@ -15,8 +15,9 @@ from mcpstreams_sansio.server.identity import (
     ServerIdentity,
     answer_initialize,
 )
+from mcpstreams_sansio.wire.handshake import read_server_hello
 from mcpstreams_sansio.wire.jsonrpc import JSONObject, JSONValue, Request, Response
-from mcpstreams_sansio.wire.marker import MARKER
+from mcpstreams_sansio.wire.marker import MARKER, ServerMarker
 from mcpstreams_sansio.wire.revisions import NEWEST, Revision
 
 INFO: JSONObject = {"name": "client", "version": "2", "title": "Client"}
@@ -35,6 +36,15 @@ def shaken(
 def test_a_server_says_its_name_and_its_version(info: JSONObject) -> None:
     with pytest.raises(LocalProtocolError, match="its name and its version"):
         ServerIdentity(instance="instance-1", server_info=info)
+
+
+@pytest.mark.rule("R21")
+@pytest.mark.parametrize("durable", [False, True])
+def test_a_server_says_whether_its_streams_outlive_it(durable: bool) -> None:
+    response, _ = shaken({"streams": {}}, ServerIdentity(instance="instance-1", durable=durable))
+    capabilities = read_server_hello(response.result).capabilities
+    assert capabilities.experimental is not None
+    assert capabilities.experimental.marker == ServerMarker("instance-1", 60.0, durable)
 
 
 @pytest.mark.rule("R12", "P1", "P3")

@@ -23,6 +23,7 @@ from mcpstreams_sansio.ids import Address, ConnectionId, Digest, Entropy, Princi
 from mcpstreams_sansio.server.calls import BodyPolicy, CallPolicy, Peer, StreamKind
 from mcpstreams_sansio.server.config import StreamsConfig
 from mcpstreams_sansio.server.effects import BeginBody, BodyKind, StreamsEffect, WriteLog
+from mcpstreams_sansio.server.gate import GateState
 from mcpstreams_sansio.server.inputs import (
     Accept,
     AckReceived,
@@ -39,6 +40,7 @@ from mcpstreams_sansio.server.inputs import (
     OpenStream,
     PeerHeard,
     PollReceived,
+    Recover,
     ReleaseStream,
     Reply,
     Respond,
@@ -49,13 +51,14 @@ from mcpstreams_sansio.server.inputs import (
     StreamsInput,
     WithdrawAsk,
 )
+from mcpstreams_sansio.server.records import LogRecord
 from mcpstreams_sansio.server.streams import ServerStreams
 from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, Notification, Request, Response
 from mcpstreams_sansio.wire.marker import Attempt
 from mcpstreams_sansio.wire.revisions import AfterLoss
 from mcpstreams_sansio.wire.streams import ResumeInterval
 from tests.sansio.server.conversation import DRAFT, KEY, MARKER, STOCK, token_of
-from tests.sansio.server.invariants import check_invariants
+from tests.sansio.server.invariants import check_invariants, check_recorded
 
 CONNECTIONS = st.integers(0, 5).map(ConnectionId)
 STREAMS = st.sampled_from(["s1", "s2", "s3", "s4"]).map(StreamId)
@@ -177,6 +180,7 @@ class WhateverComes(RuleBasedStateMachine):
         self.writing: set[ConnectionId] = set()
         self.closed: set[ConnectionId] = set()
         self.batch: WriteLog | None = None
+        self.records: tuple[LogRecord, ...] = ()
         self.asked = 0
         self.named: set[StreamId] = set()
 
@@ -270,7 +274,8 @@ class WhateverComes(RuleBasedStateMachine):
         assert fork.snapshot(self.now) == self.machine.snapshot(self.now)
         if isinstance(event, ConnectionLost):
             self.close(event.connection_id)
-        if isinstance(event, LogWritten):
+        if isinstance(event, LogWritten) and self.batch is not None:
+            self.records += self.batch.records
             self.batch = None
         self.told.append((event, self.now))
         self.wanted += effects
@@ -314,8 +319,7 @@ class WhateverComes(RuleBasedStateMachine):
     @rule()
     def sync(self) -> None:
         if self.batch is not None:
-            batch, self.batch = self.batch, None
-            self.tell(LogWritten(batch.write_id))
+            self.tell(LogWritten(self.batch.write_id))
 
     @rule(seconds=PAUSES)
     def wait(self, seconds: float) -> None:
@@ -326,6 +330,23 @@ class WhateverComes(RuleBasedStateMachine):
         if odds == 9:
             self.batch = None if isinstance(worse, LogFailed) else self.batch
             self.tell(worse)
+
+    @rule(kept=st.integers(0, 5))
+    def crash(self, kept: int) -> None:
+        """End the process, with a part of what is being written, and go on in another one."""
+        if self.config.durable:
+            self.records += () if self.batch is None else self.batch.records[:kept]
+            self.batch = None
+            self.closed.update(self.framings)
+            self.writing.clear()
+            self.machine = ServerStreams(self.config)
+            self.told, self.wanted = [], []
+            self.tell(Recover(self.records))
+
+    @invariant()
+    def everything_is_on_record(self) -> None:
+        if self.machine._registry.gate.state is GateState.GUARDING:
+            check_recorded(self.machine, self.records + (() if self.batch is None else self.batch.records))
 
     @invariant()
     def all_is_well(self) -> None:

@@ -27,6 +27,7 @@ from mcpstreams_sansio.server.inputs import (
     OpenStream,
     PeerHeard,
     PollReceived,
+    Recover,
     ReleaseStream,
     Reply,
     Respond,
@@ -38,12 +39,14 @@ from mcpstreams_sansio.server.inputs import (
     WithdrawAsk,
 )
 from mcpstreams_sansio.server.machine import PeerConnected, Server, ServerInput
+from mcpstreams_sansio.server.records import LogRecord
 from mcpstreams_sansio.server.streams import ServerStreams
 from mcpstreams_sansio.shapes import members_of
 from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, Request, Response
 from mcpstreams_sansio.wire.marker import Attempt
 from tests.sansio.mistakes import INTERVAL, NOTE, check, mistakes, told
 from tests.sansio.server.conversation import ASK, KEY, MARKER, Conversation, token_of
+from tests.sansio.server.test_recovery import full_log
 from tests.sansio.serving import HOST, JSON, JSON_AND_EVENTS, MARKED, encoded, initialize, serving
 
 LINE, SPARE, FRESH = ConnectionId(1), ConnectionId(2), ConnectionId(3)
@@ -116,7 +119,7 @@ STREAMS = busy_streams()
 
 
 def test_every_input_of_the_streams_is_spoiled() -> None:
-    assert {type(event) for event in ON_STREAMS} == members_of(StreamsInput)
+    assert {type(event) for event in ON_STREAMS} | {Recover} == members_of(StreamsInput)
 
 
 @pytest.mark.rule("R13")
@@ -125,6 +128,24 @@ def test_every_input_of_the_streams_is_spoiled() -> None:
 def test_streams_take_an_input_or_do_not_move(right: StreamsInput, data: st.DataObject) -> None:
     told(STREAMS.fork(), right, 20.0)
     check(STREAMS, right, *data.draw(mistakes(right)))
+
+
+# ------------------------------------------------------------------------------------------------------- what was left
+
+RECORDS = tuple(full_log())
+
+
+def test_every_kind_of_record_is_spoiled() -> None:
+    assert {type(record) for record in RECORDS} == members_of(LogRecord)
+
+
+@pytest.mark.rule("R13")
+@given(data=st.data())
+def test_streams_recover_or_do_not_move(data: st.DataObject) -> None:
+    place = data.draw(st.integers(0, len(RECORDS) - 1))
+    wrong, now = data.draw(mistakes(RECORDS[place]))
+    records = (*RECORDS[:place], wrong, *RECORDS[place + 1 :])
+    check(ServerStreams(StreamsConfig(durable=True)), Recover(RECORDS), Recover(records), now)  # type: ignore[arg-type]  # that is the point
 
 
 # ------------------------------------------------------------------------------------------------- the whole machine
@@ -170,7 +191,7 @@ SERVER, ON_SERVER = busy_server()
 
 
 def test_every_input_of_a_server_is_spoiled() -> None:
-    assert {type(event) for event in ON_SERVER} == members_of(ServerInput)
+    assert {type(event) for event in ON_SERVER} | {Recover} == members_of(ServerInput)
 
 
 @pytest.mark.rule("R13")

@@ -13,6 +13,7 @@ from mcpstreams_sansio.server.effects import (
     StreamAttached,
     StreamDetached,
     StreamGone,
+    WorkInterrupted,
 )
 from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, Message, Notification, Request, Response
 from mcpstreams_sansio.wire.refusals import read_refusal
@@ -54,6 +55,12 @@ def seen(effect: StreamAttached | StreamDetached | StreamGone) -> str:
             return f"{effect.stream_id} detached"
         case StreamGone():
             return f"{effect.stream_id} gone: {effect.reason.value}"
+
+
+def interruption(effect: WorkInterrupted) -> str:
+    """Return what the application is told of work of another process: how far it came, what is asked and answered."""
+    asked = [f"asks {ask_id}" for ask_id in effect.asks]
+    return " ".join([f"interrupted {effect.stream_id} at {effect.produced}", *asked, *map(told, effect.answers)])
 
 
 def told(

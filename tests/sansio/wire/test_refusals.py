@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from mcpstreams_sansio.errors import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, LocalProtocolError
 from mcpstreams_sansio.ids import RequestId
 from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, JSONValue, decode_message, encode_message
-from mcpstreams_sansio.wire.refusals import Reason, Refusal, read_refusal, read_refused_call, refusal
+from mcpstreams_sansio.wire.refusals import Reason, Refusal, interrupted_error, read_refusal, read_refused_call, refusal
 from tests.sansio.wire.json_values import POSITIONS, REQUEST_IDS, SECONDS, VALUES
 
 CODES = {
@@ -35,6 +35,7 @@ CODES = {
     # it is the server's failure
     Reason.LOG_FULL: INTERNAL_ERROR,
     Reason.LOG_FAILED: INTERNAL_ERROR,
+    Reason.INTERRUPTED: INTERNAL_ERROR,
 }
 
 
@@ -54,6 +55,15 @@ def test_each_reason_has_its_code_and_is_read_again(reason: Reason) -> None:
     read = read_refusal(arrived)
     assert read is not None
     assert read.reason is reason
+
+
+@pytest.mark.rule("R21")
+def test_a_call_whose_work_was_interrupted_is_answered_under_its_own_id() -> None:
+    error = interrupted_error("c.1")
+    assert (error.id, error.data) == ("c.1", {"reason": "interrupted"})
+    refused = read_refused_call(error)
+    assert refused is not None
+    assert refused.reason is Reason.INTERRUPTED
 
 
 @pytest.mark.rule("Q10")
