@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from trio_bindings.app import Call, Handler
 from trio_bindings.byte_stream import connect_stream, connect_tcp, serve_stream, serve_tcp
-from trio_bindings.calls import CallHandle, ClientCall, Gap, Item
+from trio_bindings.calls import CallHandle, ClientCall, Gap, Item, ToSave
 from trio_bindings.client import ClientFailedError, ClientSession, Counters, ServerRequest
 from trio_bindings.entropy import fresh_instance
 from trio_bindings.errors import AskError, AskRejectedError, AskUnansweredError, CallError
@@ -47,6 +47,7 @@ __all__ = [
     "OutcomeUnknownError",
     "RunningServer",
     "ServerRequest",
+    "ToSave",
     "connect_stream",
     "connect_tcp",
     "fresh_instance",

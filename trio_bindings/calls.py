@@ -11,13 +11,15 @@ from typing import Self, TypeAlias, final
 import attrs
 import trio
 
-from mcpstreams_sansio.client.effects import CallDetached, CallFinished, GapFound, ItemReceived, Outcome
+from mcpstreams_sansio.client.effects import CallDetached, CallFinished, GapFound, ItemReceived, Outcome, SaveDue
 from mcpstreams_sansio.client.inputs import (
     AttachCall,
+    CallSaved,
     CancelCall,
     ClientOrder,
     DetachCall,
     MakeCall,
+    OutcomeSaved,
     SavedCall,
     TakeMessages,
 )
@@ -36,7 +38,13 @@ class Gap:
     """How many."""
 
 
-Item: TypeAlias = Notification | Gap
+@final
+@attrs.frozen
+class ToSave:
+    """The call is to be saved now, by `ClientCall.save` (rule R23): only a call that is `stored` has such items."""
+
+
+Item: TypeAlias = Notification | Gap | ToSave
 """What iterating a call gives."""
 
 
@@ -71,6 +79,7 @@ class ClientCall:
         method: What it asks for.
         begin: Gives the call a fresh id and returns the input that makes or attaches it.
         submit: The driver's `submit`.
+        save: Asks the machine for what brings a call back.
         forget: Called once the application is done with the call.
     """
 
@@ -79,14 +88,17 @@ class ClientCall:
         method: str,
         begin: Callable[[ClientCall], MakeCall | AttachCall],
         submit: Callable[[ClientOrder], None],
+        save: Callable[[CallId], SavedCall],
         forget: Callable[[CallId], None],
     ) -> None:
         self.method = method
         self._begin = begin
         self._call_id = CallId(0)
         self._submit = submit
+        self._save = save
         self._forget = forget
-        self._waiting: deque[ItemReceived | GapFound] = deque()
+        self._waiting: deque[ItemReceived | GapFound | SaveDue] = deque()
+        self._stored = False
         self._given = 0
         self._taken = 0
         self._end: _End | None = _Cut.NOT_ENTERED
@@ -108,9 +120,10 @@ class ClientCall:
 
     # ------------------------------------------------------------------------------------- what the session puts down
 
-    def put(self, effect: ItemReceived | GapFound) -> None:
-        """Add an item; how many may wait is the machine's limit (rule R23)."""
-        self._waiting.append(effect)
+    def put(self, effect: ItemReceived | GapFound | SaveDue) -> None:
+        """Add an item; how many may wait is the machine's limit (rule R23). What is to be saved is said once."""
+        if not isinstance(effect, SaveDue) or effect not in self._waiting:
+            self._waiting.append(effect)
         self._news.unpark_all()
 
     def end(self, effect: CallFinished | CallDetached) -> None:
@@ -130,7 +143,7 @@ class ClientCall:
         if self._end is not _Cut.NOT_ENTERED:
             raise LocalProtocolError("a call is made once")
         event = self._begin(self)
-        self._call_id, self._end = event.call_id, None
+        self._call_id, self._end, self._stored = event.call_id, None, event.stored
         try:
             self._submit(event)
         except BaseException:
@@ -176,8 +189,15 @@ class ClientCall:
                 case _Cut() as cut:
                     raise _reason(cut)
         effect = self._waiting.popleft()
-        self._given = effect.position
-        return effect.message if isinstance(effect, ItemReceived) else Gap(effect.lost)
+        match effect:
+            case SaveDue():
+                return ToSave()
+            case ItemReceived(message=message):
+                self._given = effect.position
+                return message
+            case GapFound(lost=lost):
+                self._given = effect.position
+                return Gap(lost)
 
     def _take(self, through: int) -> None:
         if through > self._taken and not isinstance(self._end, CallHandle | _Cut):
@@ -190,10 +210,13 @@ class ClientCall:
         """Return how the call ended, once it has. What was not iterated is discarded.
 
         Raises:
-            LocalProtocolError: The call was not entered; or it was detached: its outcome is for whoever attaches it.
+            LocalProtocolError: The call was not entered; or it was detached: its outcome is for whoever attaches it; or
+                it is stored and has not ended: it has to be saved while it is iterated.
             trio.ClosedResourceError: The session is over.
         """
         await trio.lowlevel.checkpoint()
+        if self._stored and self._end is None:
+            raise LocalProtocolError("a stored call is iterated to its end: it has to be saved meanwhile")
         while True:
             self._discard()
             match self._end:
@@ -208,9 +231,10 @@ class ClientCall:
                     raise _reason(cut)
 
     def _discard(self) -> None:
-        if self._waiting:
-            self._given = self._waiting[-1].position
-            self._waiting.clear()
+        while self._waiting:
+            effect = self._waiting.popleft()
+            if not isinstance(effect, SaveDue):
+                self._given = effect.position
         self._take(self._given)
 
     async def result(self) -> JSONObject:
@@ -239,6 +263,42 @@ class ClientCall:
         self._waiting.clear()
         self._submit(DetachCall(self._call_id))
         return self._handle()
+
+    def save(self) -> CallHandle:
+        """Return what brings the call back in another process. What was iterated counts as dealt with.
+
+        Keep it in one step with what was made of the messages, then say so by `saved`. Of one call keep the latest,
+        until the outcome is kept.
+
+        Raises:
+            LocalProtocolError: The call was not entered, was detached, or is not stored.
+        """
+        self._take(self._given)
+        match self._end:
+            case None:
+                return CallHandle(self._save(self._call_id))
+            case CallFinished(saved=SavedCall() as saved):
+                return CallHandle(attrs.evolve(saved, taken=max(saved.taken, self._given)))
+            case CallFinished() | CallHandle():
+                raise LocalProtocolError("a call is saved if it is stored, and as long as it was not detached")
+            case _Cut() as cut:
+                raise _reason(cut)
+
+    def saved(self, handle: CallHandle) -> None:
+        """Say that what `save` returned is kept where it outlives the process: until then nothing goes out.
+
+        Raises:
+            LocalProtocolError: `save` did not return it.
+        """
+        self._submit(CallSaved(self._call_id, handle.saved))
+
+    def outcome_saved(self) -> None:
+        """Say that the outcome is kept, so that the server may forget it; what `save` returned is of no use any more.
+
+        Raises:
+            LocalProtocolError: The call has no outcome yet.
+        """
+        self._submit(OutcomeSaved(self._call_id))
 
     def _handle(self) -> CallHandle:
         if not isinstance(self._end, CallHandle):

@@ -27,6 +27,7 @@ from mcpstreams_sansio.client.effects import (
     NoticeReceived,
     Recovery,
     ReplyDropped,
+    SaveDue,
     ServerConnected,
     ServerDisconnected,
     ServerNotReached,
@@ -34,7 +35,7 @@ from mcpstreams_sansio.client.effects import (
     UnreadableReceived,
 )
 from mcpstreams_sansio.client.failures import NOTHING_SAID, Failure, Said
-from mcpstreams_sansio.client.inputs import AnswerAsk, AttachCall, CloseClient, MakeCall, Notify, OpenClient
+from mcpstreams_sansio.client.inputs import AnswerAsk, AttachCall, CloseClient, MakeCall, Notify, OpenClient, SavedCall
 from mcpstreams_sansio.client.machine import Client, ClientEffect, ClientInput
 from mcpstreams_sansio.connections import Framing
 from mcpstreams_sansio.errors import LocalProtocolError
@@ -150,6 +151,7 @@ class ClientSession:
         route = self._driver.route
         route(ItemReceived, self._put)
         route(GapFound, self._put)
+        route(SaveDue, self._put)
         route(CallFinished, self._end)
         route(CallDetached, self._end)
         route(AskReceived, self._start_ask)
@@ -170,24 +172,31 @@ class ClientSession:
 
     # ---------------------------------------------------------------------------------------------------------- calls
 
-    def call(self, method: str, params: JSONObject | None = None) -> ClientCall:
+    def call(self, method: str, params: JSONObject | None = None, *, stored: bool = False) -> ClientCall:
         """Return a call, to be made by entering it: `async with session.call(...) as call`.
 
-        Entering raises `LocalProtocolError` if the call cannot be sent.
+        Entering raises `LocalProtocolError` if the call cannot be sent. One that is `stored` survives its process: it
+        waits for being saved, as its items say.
         """
 
         def begin(call: ClientCall) -> MakeCall:
-            return MakeCall(self._add(call), method, params, fresh_entropy())
+            return MakeCall(self._add(call), method, params, fresh_entropy(), stored)
 
-        return ClientCall(method, begin, self._driver.submit, self._forget)
+        return self._call(method, begin)
 
-    def attach(self, handle: CallHandle) -> ClientCall:
-        """Return a call that goes on where a detached one was let go, to be entered in the same way."""
+    def attach(self, handle: CallHandle, *, stored: bool = False) -> ClientCall:
+        """Return a call that goes on where another was let go or saved, to be entered in the same way."""
 
         def begin(call: ClientCall) -> AttachCall:
-            return AttachCall(self._add(call), handle.saved, fresh_entropy())
+            return AttachCall(self._add(call), handle.saved, fresh_entropy(), stored)
 
-        return ClientCall(handle.saved.method, begin, self._driver.submit, self._forget)
+        return self._call(handle.saved.method, begin)
+
+    def _call(self, method: str, begin: Callable[[ClientCall], MakeCall | AttachCall]) -> ClientCall:
+        return ClientCall(method, begin, self._driver.submit, self._save, self._forget)
+
+    def _save(self, call_id: CallId) -> SavedCall:
+        return self._machine.save(call_id, trio.current_time())
 
     def _add(self, call: ClientCall) -> CallId:
         call_id = CallId(next(self._call_ids))
@@ -216,7 +225,7 @@ class ClientSession:
         await trio.lowlevel.checkpoint()
         self._driver.submit(Notify(method, params))
 
-    def _put(self, effect: ItemReceived | GapFound) -> None:
+    def _put(self, effect: ItemReceived | GapFound | SaveDue) -> None:
         if (call := self._calls.get(effect.call_id)) is not None:
             call.put(effect)
 

@@ -8,11 +8,11 @@ from mcpstreams_sansio.wire.marker import Ack, ack_notification
 
 
 def acknowledge(ledger: Ledger, call: Call, *, at_once: bool = False) -> None:
-    """Let what was taken of a keyed call be acknowledged: soon, or at once where half of the window is used up."""
-    taken = call.positions.taken
-    if not call.keyed or call.stream is None or taken <= call.acked:
+    """Let what a keyed call has for good be acknowledged: soon, or at once where half of the window is used up."""
+    told = call.positions.told
+    if not call.keyed or call.stream is None or told <= call.acked:
         return
-    ledger.acks.want(Ack(call.stream.stream_id, taken, call.stream.resume_token))
+    ledger.acks.want(Ack(call.stream.stream_id, told, call.stream.resume_token))
     if at_once or call.must_acknowledge():
         flush(ledger)
     else:

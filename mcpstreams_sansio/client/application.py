@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from mcpstreams_sansio.client import acknowledging, cancelling, endings, recovery
-from mcpstreams_sansio.client.calls import Call, KnownStream, Way
-from mcpstreams_sansio.client.effects import CallFinished, CallNotRun, NotRun, ResumeReading
-from mcpstreams_sansio.client.inputs import AttachCall, CancelCall, DetachCall, MakeCall, TakeMessages
+from mcpstreams_sansio.client import acknowledging, answering, cancelling, endings, questions, recovery
+from mcpstreams_sansio.client.asks import Outstanding
+from mcpstreams_sansio.client.calls import Call, Efforts, KnownStream, Permit, Way
+from mcpstreams_sansio.client.effects import CallFinished, CallNotRun, NotRun, ResumeReading, SaveDue
+from mcpstreams_sansio.client.inputs import (
+    AttachCall,
+    CallSaved,
+    CancelCall,
+    DetachCall,
+    MakeCall,
+    OutcomeSaved,
+    TakeMessages,
+)
 from mcpstreams_sansio.client.ledger import Ledger
 from mcpstreams_sansio.client.positions import Positions
 from mcpstreams_sansio.client.recovery import Fate
@@ -26,12 +35,18 @@ def make(ledger: Ledger, event: MakeCall) -> None:
     token = meta_of(event.params).get(PROGRESS_TOKEN, request_id)
     assert is_request_id(token), "an input is checked first"
     params = with_meta(event.params, {PROGRESS_TOKEN: token})
-    _begin(ledger, Call(event.call_id, request_id, event.method, params, token, event.entropy))
+    call = Call(event.call_id, request_id, event.method, params, token, event.entropy)
+    if event.stored:
+        call.positions.saved, call.permit = 0, Permit.UNASKED
+    _begin(ledger, call)
 
 
 def attach(ledger: Ledger, event: AttachCall) -> None:
-    """Go on with a call that was saved: from what its application had taken then (rules R23, R27)."""
-    saved = event.saved
+    """Go on with a call that was saved: from what its application had taken then (rules R23, R27).
+
+    Where another client sent it, an attempt of that one may still be under way, and would be the newest (rule R14).
+    """
+    saved, own = event.saved, ledger.is_own(event.saved.request_id)
     token = meta_of(saved.params).get(PROGRESS_TOKEN, saved.request_id)
     assert is_request_id(token), "an input is checked first"
     call = Call(
@@ -41,18 +56,25 @@ def attach(ledger: Ledger, event: AttachCall) -> None:
         saved.params,
         token,
         event.entropy,
-        positions=Positions.at(saved.taken, saved.event_id),
+        positions=Positions.at(saved.taken, saved.event_id, stored=event.stored),
+        efforts=Efforts(unknown_fates=int(saved.sent and not own)),
         key=saved.key,
         instance=saved.instance,
         first_sent=ledger.now - saved.key_age if saved.sent else None,
         attempt=saved.attempt,
         acked=saved.taken,
+        permit=Permit.UNASKED if event.stored else Permit.FREE,
         # It may be one that was let go here, whose connection goes on delivering it.
-        last_path=ledger.shared,
+        last_path=ledger.shared if own else None,
     )
     if saved.stream_id is not None and saved.resume_token is not None:
         call.stream = KnownStream(saved.stream_id, saved.resume_token, saved.interval, saved.window)
+    for answer in saved.answers:
+        assert answer.id is not None, "an input is checked first"
+        call.asks.set(answer.id, Outstanding(answer))
     _begin(ledger, call)
+    if ledger.link is not None and ledger.shared is None and call.call_id in ledger.calls:
+        answering.send_waiting(ledger, call)
 
 
 def _begin(ledger: Ledger, call: Call) -> None:
@@ -83,14 +105,54 @@ def take(ledger: Ledger, event: TakeMessages) -> None:
     call = ledger.calls.get(event.call_id)
     if call is None:
         return
+    was_crowded, was_due = call.is_crowded(ledger.config), call.must_be_saved(ledger.config)
+    taken = call.positions.take(event.through)
+    if not call.stored:
+        call.unacked_bytes += taken
+    elif not was_due and call.must_be_saved(ledger.config):
+        ledger.effects.append(SaveDue(call.call_id))
+    _make_room(ledger, call, was_crowded=was_crowded)
+
+
+def note_saved(ledger: Ledger, event: CallSaved) -> None:
+    """The application has it where it outlives its process: now the server may hear of it (rules R6, R21, R23, R24)."""
+    call, saved = ledger.calls.get(event.call_id), event.saved
+    if call is None:
+        return
     was_crowded = call.is_crowded(ledger.config)
-    call.unacked_bytes += call.positions.take(event.through)
+    call.unacked_bytes += call.positions.save(saved.taken, saved.event_id)
+    if call.state not in SETTLED_FOR_CALLER:
+        _let_go_out(ledger, call, event)
+        if call.must_be_saved(ledger.config):
+            ledger.effects.append(SaveDue(call.call_id))
+    _make_room(ledger, call, was_crowded=was_crowded)
+
+
+def note_outcome(ledger: Ledger, event: OutcomeSaved) -> None:
+    """The application has all of a call for good: now the server may forget it (rules R6, R23)."""
+    call = ledger.calls.get(event.call_id)
+    if call is not None and call.state is CallState.SETTLING:
+        call.positions.conclude()
+        endings.settle(ledger, call)
+
+
+def _let_go_out(ledger: Ledger, call: Call, event: CallSaved) -> None:
+    """Send what waited for being saved: the answers that it has, and the request if it says that it was sent."""
+    saved = event.saved
+    questions.send_saved(ledger, call, [answer.id for answer in saved.answers])
+    if call.permit is Permit.ASKED and saved.sent and (saved.key, saved.instance) == (call.key, call.instance):
+        call.permit = Permit.GRANTED
+        recovery.depart(ledger, call)
+
+
+def _make_room(ledger: Ledger, call: Call, *, was_crowded: bool) -> None:
+    """Something of a call was taken, or saved: that may be acknowledged, and more may come."""
     if call.state is CallState.SETTLING:
         endings.settle(ledger, call)
-        return
-    acknowledging.acknowledge(ledger, call)
-    if was_crowded and not call.is_crowded(ledger.config):
-        _go_on(ledger, call)
+    else:
+        acknowledging.acknowledge(ledger, call)
+        if was_crowded and not call.is_crowded(ledger.config):
+            _go_on(ledger, call)
 
 
 def _go_on(ledger: Ledger, call: Call) -> None:

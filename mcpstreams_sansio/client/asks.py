@@ -27,6 +27,14 @@ class Open:
 
 @final
 @attrs.frozen
+class Unsaved:
+    """Answered; the answer goes out once the application has it where it outlives its process (rules R23, R24)."""
+
+    answer: Answer = attrs.field(repr=False)
+
+
+@final
+@attrs.frozen
 class Outstanding:
     """Answered; whether the answer has arrived is not known."""
 
@@ -51,7 +59,7 @@ class Withdrawn:
     """The server no longer wants an answer; the log may still hold the question, and replay it."""
 
 
-Ask: TypeAlias = Open | Outstanding | Accepted | Withdrawn
+Ask: TypeAlias = Open | Unsaved | Outstanding | Accepted | Withdrawn
 
 
 @final
@@ -93,6 +101,11 @@ class Asks:
         """Return the questions that the application has not answered."""
         return [ask_id for ask_id, ask in self._asks.items() if isinstance(ask, Open)]
 
+    def answers(self) -> tuple[Answer, ...]:
+        """Return every answer that is remembered."""
+        known = self._asks.values()
+        return tuple(ask.answer for ask in known if isinstance(ask, Unsaved | Outstanding | Accepted))
+
     def waiting(self) -> list[tuple[RequestId, Outstanding]]:
         """Return the questions whose answer waits for a path."""
         return [(key, ask) for key, ask in self._asks.items() if isinstance(ask, Outstanding) and ask.path is None]
@@ -118,6 +131,8 @@ def _snapshot(ask: Ask) -> tuple[object, ...]:
             return "outstanding", digest_of(answer), path, failures
         case Accepted(answer):
             return "accepted", digest_of(answer)
+        case Unsaved(answer):
+            return "unsaved", digest_of(answer)
         case Open() | Withdrawn():
             return (type(ask).__name__,)
         case _:

@@ -37,6 +37,20 @@ BY_CALL: Final = frozenset({Way.SEND, Way.RESEND})
 """Ways on which the path is the one on which the request itself went: it can be cancelled there by its id (R22)."""
 
 
+@enum.unique
+class Permit(enum.Enum):
+    """Whether the request of a call may go out, for the first time (rules R21, R23)."""
+
+    FREE = "free"
+    """Its application keeps nothing, so nothing has to come first."""
+    UNASKED = "unasked"
+    """It has to be saved first, and under which key and to which server it goes is not known."""
+    ASKED = "asked"
+    """That is known, and waits for being saved: whoever brings the call back from then on counts it as sent."""
+    GRANTED = "granted"
+    """It is saved so."""
+
+
 @final
 @attrs.frozen
 class KnownStream:
@@ -134,6 +148,7 @@ class Call:
     """The server instance that knows the key."""
     first_sent: float | None = None
     """When its request first went out and may have arrived; None while it certainly has not."""
+    permit: Permit = Permit.FREE
     stream: KnownStream | None = None
     end: int | None = None
     """The position of `end`, if it was seen."""
@@ -157,7 +172,7 @@ class Call:
     acked: int = 0
     """The position that was acknowledged last."""
     unacked_bytes: int = 0
-    """Bytes that were taken since."""
+    """Bytes that may be acknowledged since."""
     dropped: int = 0
     """Messages that were passed over and can not come again: there was no room, and nothing brings them back (R23)."""
     cancel_until: float = 0.0
@@ -190,37 +205,69 @@ class Call:
         self.errand = f"{instance}-{self.call_id}.{self.errands}"
         return self.errand
 
+    @property
+    def stored(self) -> bool:
+        """Whether its application keeps it where it outlives its process (rule R23)."""
+        return self.positions.saved is not None
+
+    def is_full(self, config: ClientConfig) -> bool:
+        """Whether there is no room for another item that was not taken, or not saved (rule R23)."""
+        items, size = self._held()
+        return items > config.max_unread or size > config.max_unread_bytes
+
     def is_crowded(self, config: ClientConfig) -> bool:
-        """Whether more than half of the room for unread items is taken: below that there is room again (rule R23)."""
+        """Whether more than half of that room is taken: below that there is room again (rule R23)."""
+        items, size = self._held()
+        return items * 2 > config.max_unread or size * 2 > config.max_unread_bytes
+
+    def _held(self) -> tuple[int, int]:
         positions = self.positions
-        return positions.unread * 2 > config.max_unread or positions.unread_bytes * 2 > config.max_unread_bytes
+        return positions.unread + positions.unsaved, positions.unread_bytes + positions.unsaved_bytes
+
+    def must_be_saved(self, config: ClientConfig) -> bool:
+        """Whether half of what may be taken and not saved is: of the room here, or of the window (rules R6, R23)."""
+        positions, window = self.positions, None if self.stream is None else self.stream.window
+        if positions.saved is None:
+            return False
+        entries, size = config.max_unread, config.max_unread_bytes
+        if positions.unsaved * 2 >= max(entries, 2) or positions.unsaved_bytes * 2 >= max(size, 2):
+            return True
+        taken = positions.taken - positions.saved
+        return window is not None and (
+            taken * 2 >= max(window.entries, 2) or positions.unsaved_bytes * 2 >= max(window.bytes, 2)
+        )
 
     def must_acknowledge(self) -> bool:
-        """Whether half of the window is taken and not acknowledged (rule R6)."""
+        """Whether half of the window may be acknowledged and is not (rule R6)."""
         window = None if self.stream is None else self.stream.window
         if window is None:
             return False
-        entries = self.positions.taken - self.acked
+        entries = self.positions.told - self.acked
         return entries * 2 >= max(window.entries, 2) or self.unacked_bytes * 2 >= max(window.bytes, 2)
 
     def save(self, now: float) -> SavedCall:
-        """Return what brings the call back, here or elsewhere (rules R23, R27)."""
+        """Return what brings the call back, here or elsewhere (rules R23, R27).
+
+        It says what was taken, though the server may keep less: what is gone is told to whoever goes on.
+        """
         stream = self.stream
+        sent = self.first_sent is not None or self.permit in (Permit.ASKED, Permit.GRANTED)
         return SavedCall(
             self.request_id,
             self.method,
             self.params,
-            self.positions.after,
+            self.positions.taken,
             None if stream is None else stream.stream_id,
             None if stream is None else stream.resume_token,
             ResumeInterval() if stream is None else stream.interval,
             self.key,
             self.instance,
             0.0 if self.first_sent is None else now - self.first_sent,
-            self.positions.header_cursor,
+            self.positions.cursor or None,
             self.attempt,
-            self.first_sent is not None,
+            sent,
             None if stream is None else stream.window,
+            self.asks.answers(),
         )
 
     def fork(self) -> Self:
@@ -249,6 +296,7 @@ class Call:
             self.efforts.snapshot(now, config),
             self.key,
             self.instance,
+            self.permit,
             age if stream is None else stream.snapshot(),
             self.end,
             self.way,

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from mcpstreams_sansio.client.calls import Call
 from mcpstreams_sansio.client.inputs import (
     AnswerAsk,
     AttachCall,
+    CallSaved,
     CancelCall,
     ClientStreamsInput,
     DetachCall,
     MakeCall,
     MessageReceived,
+    OutcomeSaved,
     PathAccepted,
     PathRefused,
     PathUnsent,
@@ -20,11 +23,12 @@ from mcpstreams_sansio.client.inputs import (
     TakeMessages,
 )
 from mcpstreams_sansio.client.ledger import Ledger
+from mcpstreams_sansio.client.table import SETTLED_FOR_CALLER
 from mcpstreams_sansio.connections import ConnectionLost
 from mcpstreams_sansio.errors import LocalProtocolError
 from mcpstreams_sansio.framing.event_ids import fits_header
 from mcpstreams_sansio.ids import CallId
-from mcpstreams_sansio.wire.jsonrpc import JSONObject, Request, Response, encode_message, is_request_id
+from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, JSONObject, Request, Response, encode_message, is_request_id
 from mcpstreams_sansio.wire.meta import check_application_meta, meta_of
 from mcpstreams_sansio.wire.progress import PROGRESS_TOKEN
 from mcpstreams_sansio.wire.reserved import check_application_method
@@ -58,8 +62,10 @@ def check(ledger: Ledger, event: ClientStreamsInput) -> None:
             _check_known(ledger, event.call_id)
         case TakeMessages():
             _check_take(ledger, event)
+        case CallSaved() | OutcomeSaved():
+            _check_report(ledger, event)
         case AnswerAsk():
-            _check_answer(ledger, event)
+            _check_answer_order(ledger, event)
         case _:
             if isinstance(event, _ON_A_PATH) and not ledger.connection_ids.were_given(event.connection_id):
                 raise LocalProtocolError("there never was such a path")
@@ -93,6 +99,47 @@ def _check_saved(ledger: Ledger, saved: SavedCall) -> None:
         raise LocalProtocolError("the saved call is followed already")
     if not fits_header(saved.event_id or ""):
         raise LocalProtocolError("the saved cursor can not stand in a header")
+    if ledger.may_become_own(saved.request_id):
+        raise LocalProtocolError("a client that comes back needs an instance of its own")
+    _check_saved_answers(ledger, saved)
+
+
+def _check_saved_answers(ledger: Ledger, saved: SavedCall) -> None:
+    ask_ids = {answer.id for answer in saved.answers}
+    if len(ask_ids) < len(saved.answers) or len(ask_ids) > ledger.config.max_asks:
+        raise LocalProtocolError("the saved call has too many answers, or two to one question")
+    for answer in saved.answers:
+        _check_answer(answer)
+        if not is_request_id(answer.id) or answer.id in ledger.asks or answer.id in ledger.loose_asks:
+            raise LocalProtocolError("a saved answer is to no question, or to that of another call")
+
+
+def open_call(ledger: Ledger, call_id: CallId) -> Call:
+    """Return a call that is to be saved.
+
+    Raises:
+        LocalProtocolError: It has its outcome, or its application keeps nothing of it.
+    """
+    _check_known(ledger, call_id)
+    call = ledger.calls.get(call_id)
+    if call is None or call.state in SETTLED_FOR_CALLER:
+        raise LocalProtocolError("the call has its outcome: that is what is to be kept")
+    if not call.stored:
+        raise LocalProtocolError("the call was not made to be stored")
+    return call
+
+
+def _check_report(ledger: Ledger, event: CallSaved | OutcomeSaved) -> None:
+    """What comes late is no mistake (rule R13)."""
+    _check_known(ledger, event.call_id)
+    call = ledger.calls.get(event.call_id)
+    if call is None or call.state in SETTLED_FOR_CALLER:
+        return
+    if isinstance(event, OutcomeSaved):
+        raise LocalProtocolError("the call has no outcome yet")
+    open_call(ledger, event.call_id)
+    if event.saved.request_id != call.request_id or event.saved.taken > call.positions.received:
+        raise LocalProtocolError("that is not how the call was saved")
 
 
 def _check_take(ledger: Ledger, event: TakeMessages) -> None:
@@ -102,11 +149,15 @@ def _check_take(ledger: Ledger, event: TakeMessages) -> None:
         raise LocalProtocolError("nobody was given a message of that position")
 
 
-def _check_answer(ledger: Ledger, event: AnswerAsk) -> None:
+def _check_answer_order(ledger: Ledger, event: AnswerAsk) -> None:
     if event.call_id is not None:
         _check_known(ledger, event.call_id)
     if (type(event.answer.id), event.answer.id) != (type(event.ask_id), event.ask_id):
         raise LocalProtocolError("an answer must have the id of its question")
-    if isinstance(event.answer, Response):
-        check_application_meta(event.answer.result)
-    encode_message(event.answer)
+    _check_answer(event.answer)
+
+
+def _check_answer(answer: Response | ErrorResponse) -> None:
+    if isinstance(answer, Response):
+        check_application_meta(answer.result)
+    encode_message(answer)

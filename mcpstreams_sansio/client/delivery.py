@@ -6,7 +6,7 @@ from typing import Final, assert_never
 
 from mcpstreams_sansio.client import acknowledging, cancelling, endings, questions, recovery, replies
 from mcpstreams_sansio.client.calls import Call, KnownStream
-from mcpstreams_sansio.client.effects import DuplicateDropped, ItemReceived, PauseReading, UnclaimedMessage
+from mcpstreams_sansio.client.effects import DuplicateDropped, ItemReceived, PauseReading, SaveDue, UnclaimedMessage
 from mcpstreams_sansio.client.inputs import MessageReceived, PositionReceived, RetryReceived
 from mcpstreams_sansio.client.ledger import Ledger
 from mcpstreams_sansio.client.positions import Place
@@ -166,8 +166,7 @@ def _is_passed_over(ledger: Ledger, call: Call, event: MessageReceived, tag: Tag
 
 def _check_room(ledger: Ledger, call: Call) -> None:
     """Stop reading for a call whose application has more than it takes; a shared connection is read on (rule R23)."""
-    positions, config = call.positions, ledger.config
-    if positions.unread <= config.max_unread and positions.unread_bytes <= config.max_unread_bytes:
+    if not call.is_full(ledger.config):
         return
     if call.state is not CallState.FULL and call.path in ledger.exchanges:
         ledger.effects.append(PauseReading(call.path))
@@ -249,12 +248,15 @@ def _receive_create(ledger: Ledger, event: MessageReceived, message: Notificatio
     if call is None or call.path != event.connection_id:
         return
     known = KnownStream(create.stream_id, create.resume_token) if call.stream is None else call.stream
+    before = call.stream
     call.stream = KnownStream(
         create.stream_id,
         create.resume_token,
         create.resume_interval or known.interval,
         window or known.window,
     )
+    if call.stored and call.stream != before and call.state in DELIVERING:
+        ledger.effects.append(SaveDue(call.call_id))
     ledger.streams[create.stream_id] = call.call_id
     if call.state in DELIVERING and _place(ledger, call, event, tag) is Place.REPEATED:
         recovery.contact(ledger, call)
@@ -314,7 +316,9 @@ def _end_answered(ledger: Ledger, call: Call, event: MessageReceived, sequence: 
 def _end_unanswered(ledger: Ledger, call: Call, event: MessageReceived, tag: Tag | None) -> None:
     """The stream is over before its answer is here: the answer is held, or was passed over, or there is none."""
     sequence = _sequence(call, tag)
-    if sequence is None or call.positions.place(sequence) is not Place.BEYOND:
+    if sequence is None and call.keyed and call.state is CallState.RECOVERING:
+        endings.refuse(ledger, call, Reason.FINISHED)  # all that is left of the stream, and it says no position
+    elif sequence is None or call.positions.place(sequence) is not Place.BEYOND:
         if _is_next(ledger, call, event, tag):
             endings.refuse(ledger, call, Reason.CANCELLED)
     elif call.unproven is not None and sequence == call.positions.received + 2:

@@ -168,7 +168,7 @@ class NotRun(enum.Enum):
     """Why it is certain that a call did not run."""
 
     UNREACHED = "unreached"
-    """No server could be reached within the budget of the call."""
+    """Within the budget of the call no server could be reached; or a call that is `stored` was not saved."""
     REFUSED = "refused"
     """The server refused the request before it looked at the call."""
     TOO_MANY_CALLS = "too many calls"
@@ -210,6 +210,21 @@ class CallFinished:
     position: int
     """What `TakeMessages.through` names once the application has all that came before it."""
     outcome: Outcome
+    saved: SavedCall | None = None
+    """Of a call that is stored: what leads to its end once more. Until the outcome is kept itself, this can be, with a
+    `taken` below `position` for what was taken since."""
+
+
+@final
+@attrs.frozen
+class SaveDue:
+    """Save the call now (rules R6, R23).
+
+    Its request or an answer waits for that, or what would bring it back has changed, or the server will soon send no
+    more. Only a call that is `stored` has to be saved.
+    """
+
+    call_id: CallId
 
 
 @final
@@ -282,6 +297,7 @@ CallEffect: TypeAlias = (
     | AskReceived
     | AskWithdrawn
     | CallFinished
+    | SaveDue
     | CallDetached
     | AttemptMade
     | DuplicateDropped

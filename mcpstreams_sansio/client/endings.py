@@ -20,6 +20,7 @@ from mcpstreams_sansio.client.effects import (
     OutcomeUnknown,
 )
 from mcpstreams_sansio.client.failures import NOTHING_SAID, Failure, Said
+from mcpstreams_sansio.client.inputs import SavedCall
 from mcpstreams_sansio.client.ledger import Ledger
 from mcpstreams_sansio.client.table import CallSignal
 from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, Response
@@ -37,6 +38,7 @@ _CERTAINTIES: Final = {
 def respond(ledger: Ledger, call: Call, answer: Response | ErrorResponse) -> None:
     """Give the caller its answer: an implicit end, whatever still comes (rule Q3d)."""
     report_dropped(ledger, call)
+    saved = _save(ledger, call)
     position = call.positions.take_up(None)
     outcome: Outcome
     if isinstance(answer, ErrorResponse):
@@ -45,7 +47,7 @@ def respond(ledger: Ledger, call: Call, answer: Response | ErrorResponse) -> Non
         plain = untagged(answer)
         assert isinstance(plain, Response), "taking a tag off changes no kind"
         outcome = CallResult(plain.result)
-    tell(ledger, call, outcome, position)
+    tell(ledger, call, outcome, position, saved)
     call.step(CallSignal.RESPONSE)
     ledger.settling[call.call_id] = None
     ledger.wake(call, ledger.config.settle_timeout)
@@ -63,7 +65,7 @@ def _is_interruption(call: Call, error: ErrorResponse) -> bool:
 def refuse(ledger: Ledger, call: Call, reason: Reason) -> None:
     """Tell the caller that the server can not, or will not, give the result any more (rules P18, P34, Q6b)."""
     acknowledging.spare(ledger, call)
-    tell(ledger, call, CallLost(reason), call.positions.received)
+    tell(ledger, call, CallLost(reason), call.positions.received, _save(ledger, call))
     call.step(CallSignal.REFUSAL)
     ledger.remove(call)
 
@@ -85,22 +87,27 @@ def give_up(
         outcome = CallNotRun(_CERTAINTIES.get(doubt, NotRun.UNREACHED), failure, said)
     else:
         outcome = OutcomeUnknown(doubt, failure, said)
-    tell(ledger, call, outcome, call.positions.received)
+    tell(ledger, call, outcome, call.positions.received, _save(ledger, call))
     call.step(CallSignal.GIVE_UP)
     ledger.remove(call)
 
 
-def tell(ledger: Ledger, call: Call, outcome: Outcome, position: int) -> None:
+def tell(ledger: Ledger, call: Call, outcome: Outcome, position: int, saved: SavedCall | None = None) -> None:
     """Give the caller its outcome. Questions that are still open are nobody's any more."""
     ledger.effects += [AskWithdrawn(call.call_id, ask_id) for ask_id in call.asks.open()]
-    ledger.effects.append(CallFinished(call.call_id, position, outcome))
+    ledger.effects.append(CallFinished(call.call_id, position, outcome, saved))
+
+
+def _save(ledger: Ledger, call: Call) -> SavedCall | None:
+    return call.save(ledger.now) if call.stored else None
 
 
 def settle(ledger: Ledger, call: Call) -> None:
     """Forget an answered call, if nothing of it is still to come.
 
     An exchange is left to its server, which ends it. Of a keyed call the end is awaited, and then that the application
-    takes what it was given: only then is all acknowledged, and the log of the server freed at once (rules R6, R23).
+    takes what it was given, and has it for good where it keeps the call: only then is all acknowledged, and the log of
+    the server freed at once (rules R6, R23).
     """
     if call.path in ledger.exchanges:
         return
@@ -108,7 +115,7 @@ def settle(ledger: Ledger, call: Call) -> None:
         if call.path is not None and call.end is None:
             return
         ledger.leave(call)
-        if call.positions.unread:
+        if call.positions.unread or call.stored:
             acknowledging.acknowledge(ledger, call)
             ledger.wake(call, ledger.config.linger)
             return

@@ -13,6 +13,7 @@ import attrs
 
 from mcpstreams_sansio.client.failures import NOTHING_SAID, Failure, Said
 from mcpstreams_sansio.connections import ConnectionLost, DeadlineReached
+from mcpstreams_sansio.errors import LocalProtocolError
 from mcpstreams_sansio.ids import CallId, ConnectionId, Entropy, RequestId, Secret, StreamId
 from mcpstreams_sansio.wire.converter import Position, Seconds
 from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, JSONObject, Message, Response
@@ -153,12 +154,18 @@ class MakeCall:
     """As the application means them: keys of ours in `_meta` are refused (rule R4)."""
     entropy: Entropy
     """Source of the call's key, and of the jitter of its waits (rule Q7g)."""
+    stored: bool = False
+    """The application keeps the call where it outlives its process, and says so by `CallSaved` and `OutcomeSaved`: what
+    goes to the server waits for that, and the server keeps what is not saved (rule R23)."""
 
 
 @final
 @attrs.frozen
 class SavedCall:
-    """A call as plain data: what another process needs to go on with it (rule R23)."""
+    """A call as plain data: what another process needs to go on with it (rule R23).
+
+    It has one owner: where two clients go on from the same one, what either takes is gone for both.
+    """
 
     request_id: str
     method: str
@@ -172,7 +179,7 @@ class SavedCall:
     instance: str | None = None
     """The server instance that knows the key."""
     key_age: Seconds = 0.0
-    """Seconds since the key was first sent; whoever keeps the call adds the time for which it was kept (R21.4)."""
+    """Seconds since the key was first sent; whoever keeps the call adds the time for which it was kept, by `aged`."""
     event_id: str | None = None
     """The SSE cursor of `taken`, where there is one."""
     attempt: Position = 0
@@ -181,6 +188,23 @@ class SavedCall:
     """Its request may have reached the server."""
     window: Window | None = None
     """How much of the stream may be unacknowledged (rule R6)."""
+    answers: tuple[Response | ErrorResponse, ...] = attrs.field(default=(), repr=False)
+    """What the application answered to questions of the server, which gets the same again if it asks again (R24)."""
+
+    def aged(self, seconds: float) -> SavedCall:
+        """Return the call after it was kept for a time, so that an old key is not used any more (rule R21.4).
+
+        Args:
+            seconds: For how long, by a clock that goes on while no process runs. Where that may have been set back
+                since, take the longest time that it can have been: too long ends a call in doubt, and too short may
+                run it twice.
+
+        Raises:
+            LocalProtocolError: That is no time that can pass.
+        """
+        if not seconds >= 0.0:
+            raise LocalProtocolError("no call is kept for less than no time")
+        return attrs.evolve(self, key_age=self.key_age + seconds)
 
 
 @final
@@ -192,6 +216,32 @@ class AttachCall:
     """A new one, as for `MakeCall`."""
     saved: SavedCall
     entropy: Entropy
+    stored: bool = False
+    """The application keeps it further, as for `MakeCall`; `saved` is what it has kept so far."""
+
+
+@final
+@attrs.frozen
+class CallSaved:
+    """The application has this, and itself as it was when it asked for it, where it outlives its process (rule R23).
+
+    What waited for it goes out, and what it says is taken is acknowledged.
+    """
+
+    call_id: CallId
+    saved: SavedCall
+    """What `save` returned, unchanged, or `CallFinished.saved`. Of one call the later ones replace the earlier ones."""
+
+
+@final
+@attrs.frozen
+class OutcomeSaved:
+    """The application has the outcome of a stored call where it outlives its process: nothing has to come again.
+
+    Until then the server keeps the answer, and all before it that was not saved (rules R6, R23).
+    """
+
+    call_id: CallId
 
 
 @final
@@ -246,7 +296,9 @@ StreamsNews: TypeAlias = (
 )
 """What a front has to tell the streams."""
 
-ClientOrder: TypeAlias = MakeCall | AttachCall | DetachCall | TakeMessages | CancelCall | AnswerAsk
+ClientOrder: TypeAlias = (
+    MakeCall | AttachCall | DetachCall | TakeMessages | CallSaved | OutcomeSaved | CancelCall | AnswerAsk
+)
 """What an application orders on its own calls."""
 
 ClientStreamsInput: TypeAlias = StreamsNews | LinkGivenUp | ClientOrder | DeadlineReached

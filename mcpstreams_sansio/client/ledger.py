@@ -142,6 +142,8 @@ class Ledger:
         self.tokens[call.progress_token] = (*self.tokens.get(call.progress_token, ()), call.call_id)
         if call.stream is not None:
             self.streams[call.stream.stream_id] = call.call_id
+        for ask_id in call.asks.known():
+            self.asks[ask_id] = call.call_id
 
     def remove(self, call: Call) -> None:
         """Forget a call."""
@@ -208,6 +210,11 @@ class Ledger:
     def is_own(self, request_id: RequestId | None) -> bool:
         """Return whether a request id is one of this client's."""
         return isinstance(request_id, str) and request_id.startswith(f"{self.config.instance}-")
+
+    def may_become_own(self, request_id: str) -> bool:
+        """Return whether a request id is one that this client gives to a call which it has not made yet."""
+        number = request_id.removeprefix(f"{self.config.instance}-")
+        return number != request_id and number.isdecimal() and int(number) > self.highest_call
 
     def wake(self, call: Call, seconds: float, kind: TimerKind = TimerKind.CALL) -> None:
         """Come back to a call in so many seconds."""

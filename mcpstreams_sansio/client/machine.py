@@ -38,14 +38,11 @@ from mcpstreams_sansio.client.effects import (
 )
 from mcpstreams_sansio.client.fronts import FrontClosed, FrontNews, LinkFailed, LinkHopeless
 from mcpstreams_sansio.client.inputs import (
-    AnswerAsk,
     AttachCall,
-    CancelCall,
     ClientOrder,
     ClientStreamsInput,
     CloseClient,
     ConnectFailed,
-    DetachCall,
     GivenUp,
     LinkDown,
     LinkGivenUp,
@@ -53,8 +50,8 @@ from mcpstreams_sansio.client.inputs import (
     MakeCall,
     Notify,
     OpenClient,
+    SavedCall,
     StreamsNews,
-    TakeMessages,
 )
 from mcpstreams_sansio.client.link import Demand, Link, LinkSignal, LinkState
 from mcpstreams_sansio.client.streams import ClientStreams
@@ -70,6 +67,7 @@ from mcpstreams_sansio.errors import LocalProtocolError
 from mcpstreams_sansio.http.client import HTTPClient, HTTPEvent
 from mcpstreams_sansio.http.exchange import Endpoint, Exchanges
 from mcpstreams_sansio.http.messages import SendRequest
+from mcpstreams_sansio.ids import CallId
 from mcpstreams_sansio.peer.client import ClientPeer, PeerEvent
 from mcpstreams_sansio.shapes import check_shape, check_time, members_of
 from mcpstreams_sansio.wire.handshake import (
@@ -210,7 +208,7 @@ class Client:
                 check_application_method(event.method)
                 check_application_meta(event.params)
                 encode_message(Notification(event.method, event.params))
-            case MakeCall() | AttachCall() | DetachCall() | TakeMessages() | CancelCall() | AnswerAsk():
+            case _ if isinstance(event, ClientOrder):
                 self._streams.check(event, now)
             case OpenClient() | CloseClient() | DeadlineReached():
                 pass
@@ -235,7 +233,7 @@ class Client:
 
     def _apply(self, event: ClientInput, effects: list[ClientEffect]) -> None:
         match event:
-            case MakeCall() | AttachCall() | DetachCall() | TakeMessages() | CancelCall() | AnswerAsk():
+            case _ if isinstance(event, ClientOrder):
                 self._tell(event, effects)
                 if self._link.state is LinkState.FAILED:
                     self._tell(self._failed, effects)
@@ -350,6 +348,15 @@ class Client:
         if self._link.state is LinkState.DOWN and self._needs_link():
             deadlines.append(self._link.retry_at)
         return min((deadline for deadline in deadlines if deadline is not None), default=None)
+
+    def save(self, call_id: CallId, now: float) -> SavedCall:
+        """Return what brings a call back, as it stands now; once that is kept, say so by `CallSaved` (rule R23).
+
+        Raises:
+            LocalProtocolError: The call has its outcome, or was not made to be stored.
+        """
+        check_time(now, self._now)
+        return self._streams.save(call_id, now)
 
     def fork(self) -> Client:
         """Return an independent copy: for explorers, and for asking what an input would do."""

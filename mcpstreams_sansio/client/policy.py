@@ -46,7 +46,7 @@ def find_way(call: Call, server: ServerTraits, config: ClientConfig, now: float)
     if call.stream is not None and call.stream.resumable:
         return Way.RESUME
     if call.key is None:
-        return Way.CURSOR if call.positions.cursor else Doubt.CONNECTION_LOST
+        return Way.CURSOR if call.positions.told_cursor else Doubt.CONNECTION_LOST
     if call.stream is not None:
         return Doubt.CONNECTION_LOST
     # A log that outlives a server keeps its instance; what another instance calls durable says nothing of this key.

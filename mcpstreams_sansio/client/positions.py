@@ -4,6 +4,9 @@
 given up which the application does not have (rule R23). Between the two lie the items that are *unread*. Messages that
 are no items (`create`, a withdrawal, the response, `end`) count as taken as soon as everything before them is.
 
+Where the application keeps the call beyond its process, what is taken may be lost with that. Then the cursor and the
+acknowledgements say what is *saved*, and between saved and taken lie the items that are *unsaved*.
+
 With tags a position is the message's own sequence. Without them the client counts, and the SSE event ids, which mean
 nothing to it, serve as cursors and tell a repetition by being equal.
 
@@ -33,8 +36,8 @@ class Place(enum.Enum):
 
 @final
 @attrs.define(eq=False)
-class _Unread:
-    """An item that the application was given and has not come back from."""
+class _Item:
+    """An item that the application was given and the server may have to send again."""
 
     position: int
     size: int
@@ -55,24 +58,41 @@ class Positions:
     """The highest position that is known to exist, taken up or passed over."""
     cursor: str | None = None
     """The SSE event id of `taken`, where there is one."""
+    saved: int | None = None
+    """What the application has where it outlives its process; None where nothing is kept."""
+    saved_cursor: str | None = None
+    """The SSE event id of `saved`, where there is one."""
     unread_bytes: int = 0
+    unsaved_bytes: int = 0
     _floor: int = 0
     """Below it the server keeps nothing any more, taken or not (rule R10)."""
     _path: int = 0
     """Without tags: where the current path is, which begins again at the cursor after each loss."""
-    _unread: deque[_Unread] = attrs.field(factory=deque)
+    _nameless: int = -1
+    """Up to here no event id means anything any more (case C5)."""
+    _unread: deque[_Item] = attrs.field(factory=deque)
+    _unsaved: deque[_Item] = attrs.field(factory=deque)
     _event_ids: dict[str, int] = attrs.field(factory=dict)
-    """The positions of the items that have an id and may come again: unread, or not passed by the current path."""
+    """The positions of the items that have an id and may come again: unread, unsaved, or not passed by the current
+    path."""
 
     @classmethod
-    def at(cls, taken: int, cursor: str | None) -> Self:
-        """Return the positions of a call that goes on somewhere else from what was taken."""
-        return cls(received=taken, seen=taken, cursor=cursor, path=taken)
+    def at(cls, taken: int, cursor: str | None, *, stored: bool = False) -> Self:
+        """Return the positions of a call that goes on somewhere else from what was taken, and is kept there or not."""
+        positions = cls(received=taken, seen=taken, cursor=cursor, path=taken)
+        if stored:
+            positions.saved, positions.saved_cursor = taken, cursor
+        return positions
+
+    @property
+    def told_cursor(self) -> str | None:
+        """The SSE event id of `told`, where there is one."""
+        return (self.cursor if self.saved is None else self.saved_cursor) or None
 
     @property
     def header_cursor(self) -> str | None:
         """What to present as `Last-Event-ID`: the cursor, where it says the same as `after` (rules P22, Q13)."""
-        return (self.cursor or None) if self.after == self.taken else None
+        return self.told_cursor if self.after == self.told else None
 
     @property
     def taken(self) -> int:
@@ -80,14 +100,24 @@ class Positions:
         return self._unread[0].position - 1 if self._unread else self.received
 
     @property
+    def told(self) -> int:
+        """What the server may be told: `saved` where the application keeps the call, else `taken` (rule R23)."""
+        return self.taken if self.saved is None else self.saved
+
+    @property
     def after(self) -> int:
-        """The position from which a resume asks: `taken`, or where the server still has something."""
-        return max(self.taken, self._floor)
+        """The position from which a resume asks: `told`, or where the server still has something."""
+        return max(self.told, self._floor)
 
     @property
     def unread(self) -> int:
         """How many items the application has not taken."""
         return len(self._unread)
+
+    @property
+    def unsaved(self) -> int:
+        """How many items it has taken and not saved, where it keeps the call."""
+        return len(self._unsaved)
 
     def place(self, sequence: int | None, event_id: str | None = None) -> Place:
         """Tell where a message stands, by its sequence, else by its event id, else by its coming last.
@@ -124,7 +154,7 @@ class Positions:
     def take_up_item(self, size: int, event_id: str | None) -> int:
         """Take up a message that is given to the application; return its position."""
         self._advance()
-        self._unread.append(_Unread(self.received, size, event_id, event_id))
+        self._unread.append(_Item(self.received, size, event_id, event_id))
         self.unread_bytes += size
         if event_id:
             self._event_ids[event_id] = self.received
@@ -132,18 +162,21 @@ class Positions:
 
     def leave_gap(self) -> int:
         """Give the application a gap in place of what was taken up last; return its position."""
-        self._unread.append(_Unread(self.received, 0, None, None))
+        self._unread.append(_Item(self.received, 0, None, None))
         return self.received
 
     def note_cursor(self, event_id: str) -> None:
         """Take an event without a message as the cursor of where the current path is (rules H13, H14).
 
-        After a loss a path begins at what was taken, below what was received: its first position says nothing new.
+        After a loss a path begins at what was told, below what was received: its first position says nothing new.
         """
         if self._path >= self.received:
             self._move_cursor(event_id)
-        elif self._path == self.taken:
+            return
+        if self._path == self.taken:
             self.cursor = event_id
+        if self._path == self.saved:
+            self.saved_cursor = event_id
 
     def take(self, through: int) -> int:
         """The application has everything up to `through`; return how many bytes were unread of it."""
@@ -153,9 +186,31 @@ class Positions:
             taken += item.size
             if item.cursor is not None:
                 self.cursor = item.cursor
+            if self.saved is not None:
+                self._unsaved.append(item)
+                self.unsaved_bytes += item.size
         self.unread_bytes -= taken
         self._forget_passed()
         return taken
+
+    def save(self, taken: int, cursor: str | None) -> int:
+        """What was `taken` then, and the cursor of that, is kept; return how many bytes were unsaved of it."""
+        if self.saved is None or taken < self.saved:
+            return 0
+        self.saved, self.saved_cursor = taken, cursor if taken > self._nameless else None
+        saved = 0
+        while self._unsaved and self._unsaved[0].position <= taken:
+            saved += self._unsaved.popleft().size
+        self.unsaved_bytes -= saved
+        self._forget_passed()
+        return saved
+
+    def conclude(self) -> None:
+        """Nothing has to come again: all that was received is taken and saved."""
+        self.take(self.received)
+        self.saved = self.saved_cursor = None
+        self._unsaved.clear()
+        self.unsaved_bytes = 0
 
     def begin_path(self) -> None:
         """A path was opened that begins at `after`."""
@@ -164,10 +219,12 @@ class Positions:
 
     def forget_cursor(self) -> None:
         """No event id means anything any more: another session, or no way to present one (cases C5, G7)."""
-        self.cursor = None
+        self.cursor = self.saved_cursor = None
         self._event_ids.clear()
         for item in self._unread:
             item.event_id = item.cursor = None
+        if self.saved is not None:
+            self._nameless = self.received
 
     def jump(self, first_available: int, lost: int) -> int | None:
         """The server keeps nothing below `first_available`; go on from there.
@@ -189,13 +246,15 @@ class Positions:
             return 0
         self.received = last_gone
         self.seen = max(self.seen, last_gone)
-        self._unread.append(_Unread(last_gone, 0, None, None))
+        self._unread.append(_Item(last_gone, 0, None, None))
         return max(1, min(missing, lost))
 
     def _position_of(self, event_id: str | None) -> int | None:
         if not event_id:
             return None
-        return self.taken if event_id == self.cursor else self._event_ids.get(event_id)
+        if event_id == self.cursor:
+            return self.taken
+        return self.saved if event_id == self.saved_cursor else self._event_ids.get(event_id)
 
     def _advance(self) -> None:
         self.received += 1
@@ -204,8 +263,8 @@ class Positions:
         self._forget_passed()
 
     def _forget_passed(self) -> None:
-        """Forget the ids of what was taken, once the current path has come so far: it can not come again."""
-        passed = min(self.taken, self._path)
+        """Forget the ids of what was told, once the current path has come so far: it can not come again."""
+        passed = min(self.told, self._path)
         while self._event_ids:
             event_id, position = next(iter(self._event_ids.items()))
             if position > passed:
@@ -223,6 +282,7 @@ class Positions:
         return attrs.evolve(
             self,
             unread=deque(attrs.evolve(item) for item in self._unread),
+            unsaved=deque(attrs.evolve(item) for item in self._unsaved),
             event_ids=self._event_ids.copy(),
         )
 
@@ -232,8 +292,12 @@ class Positions:
             self.received,
             self.seen,
             self.cursor,
+            self.saved,
+            self.saved_cursor,
+            self._nameless,
             self._floor,
             self._path,
             tuple((item.position, item.size, item.event_id, item.cursor) for item in self._unread),
+            tuple((item.position, item.size) for item in self._unsaved),
             tuple(self._event_ids.items()),
         )

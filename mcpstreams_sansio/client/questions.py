@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 from mcpstreams_sansio.client import answering
-from mcpstreams_sansio.client.asks import Accepted, Open, Outstanding, Withdrawn
+from mcpstreams_sansio.client.asks import Accepted, Open, Outstanding, Unsaved, Withdrawn
 from mcpstreams_sansio.client.calls import Call
-from mcpstreams_sansio.client.effects import AskReceived, AskWithdrawn, DuplicateDropped
+from mcpstreams_sansio.client.effects import AskReceived, AskWithdrawn, DuplicateDropped, SaveDue
 from mcpstreams_sansio.client.inputs import AnswerAsk
 from mcpstreams_sansio.client.ledger import Ledger
 from mcpstreams_sansio.errors import INTERNAL_ERROR
@@ -86,8 +88,22 @@ def answer(ledger: Ledger, event: AnswerAsk) -> None:
             answering.reply(ledger, event.answer)
         return
     call = ledger.calls.get(event.call_id)
-    if call is not None and isinstance(call.asks.get(event.ask_id), Open):
+    if call is None or not isinstance(call.asks.get(event.ask_id), Open):
+        return
+    if call.stored:
+        # Sent before it is saved, it might be given a second time and otherwise, by whoever brings the call back.
+        call.asks.set(event.ask_id, Unsaved(event.answer))
+        ledger.effects.append(SaveDue(call.call_id))
+    else:
         answering.send(ledger, call, event.ask_id, Outstanding(event.answer))
+
+
+def send_saved(ledger: Ledger, call: Call, ask_ids: Container[RequestId | None]) -> None:
+    """Send the answers that waited for being saved (rules R23, R24)."""
+    for ask_id in call.asks.known():
+        ask = call.asks.get(ask_id)
+        if isinstance(ask, Unsaved) and ask_id in ask_ids:
+            answering.send(ledger, call, ask_id, Outstanding(ask.answer))
 
 
 def _hand_over(ledger: Ledger, call: Call, request: Request, position: int) -> None:

@@ -6,8 +6,8 @@ import enum
 from typing import Final, assert_never
 
 from mcpstreams_sansio.client import acknowledging, answering, endings
-from mcpstreams_sansio.client.calls import Call, Way
-from mcpstreams_sansio.client.effects import AttemptMade, Doubt, ReadAgain, Recovery
+from mcpstreams_sansio.client.calls import Call, Permit, Way
+from mcpstreams_sansio.client.effects import AttemptMade, Doubt, ReadAgain, Recovery, SaveDue
 from mcpstreams_sansio.client.ledger import Ledger, Role
 from mcpstreams_sansio.client.policy import find_way, least_pause, luck, pause, within_budget
 from mcpstreams_sansio.client.table import UNSEEN, CallSignal, CallState
@@ -50,6 +50,9 @@ def depart(ledger: Ledger, call: Call) -> None:
     way = find_way(call, ledger.server, ledger.config, ledger.now)
     if isinstance(way, Doubt):
         endings.give_up(ledger, call, way)
+    elif way is Way.SEND and not _may_send(ledger, call):
+        call.step(CallSignal.STRAND)
+        ledger.wake(call, _patience_left(ledger, call))
     elif way is Way.RESUME and (ledger.config.poll_first or call.is_crowded(ledger.config)):
         poll(ledger, call)
     else:
@@ -192,17 +195,38 @@ def _send_by(ledger: Ledger, call: Call, way: Way, path: ConnectionId) -> None:
         case Way.RESUME:
             _resume(ledger, call, path)
         case Way.CURSOR:
-            assert call.positions.cursor is not None, "the way by a cursor needs one"
-            ledger.effects.append(ReadAgain(path, call.positions.cursor))
+            assert call.positions.told_cursor is not None, "the way by a cursor needs one"
+            ledger.effects.append(ReadAgain(path, call.positions.told_cursor))
         case _:
             assert_never(way)
 
 
-def _send_first(ledger: Ledger, call: Call, path: ConnectionId) -> None:
-    """Send the request, which certainly never ran; a server with the marker is given a key for it (rule R21)."""
+def _may_send(ledger: Ledger, call: Call) -> bool:
+    """Return whether the request may go out, or have it saved first: for this server, under its key (rule R21).
+
+    Saved before that, it would come back as one that was never sent, and might run a second time.
+    """
+    if call.permit is Permit.FREE:
+        return True
+    known = call.key, call.instance
+    _name(ledger, call)
+    if call.permit is Permit.GRANTED and known == (call.key, call.instance):
+        return True
+    call.permit = Permit.ASKED
+    ledger.effects.append(SaveDue(call.call_id))
+    return False
+
+
+def _name(ledger: Ledger, call: Call) -> None:
+    """Give a call its name at the present server: one with the marker is given a key for it (rule R21)."""
     marker = ledger.server.marker
     call.key = Secret(call.entropy.derive("call key")) if marker else None
     call.instance = ledger.server.instance if marker else None
+
+
+def _send_first(ledger: Ledger, call: Call, path: ConnectionId) -> None:
+    """Send the request, which certainly never ran."""
+    _name(ledger, call)
     call.first_sent = ledger.now
     _send_request(ledger, call, path)
 

@@ -26,13 +26,14 @@ from mcpstreams_sansio.client import (
 )
 from mcpstreams_sansio.client.acks import Acks
 from mcpstreams_sansio.client.calls import Call
-from mcpstreams_sansio.client.checks import check
+from mcpstreams_sansio.client.checks import check, open_call
 from mcpstreams_sansio.client.config import ClientConfig
 from mcpstreams_sansio.client.connection_ids import ConnectionIds
 from mcpstreams_sansio.client.effects import ClientStreamsEffect, Doubt
 from mcpstreams_sansio.client.inputs import (
     AnswerAsk,
     AttachCall,
+    CallSaved,
     CancelCall,
     ClientStreamsInput,
     DetachCall,
@@ -41,12 +42,14 @@ from mcpstreams_sansio.client.inputs import (
     LinkUp,
     MakeCall,
     MessageReceived,
+    OutcomeSaved,
     PathAccepted,
     PathRefused,
     PathUnsent,
     PathUnusable,
     PositionReceived,
     RetryReceived,
+    SavedCall,
     TakeMessages,
 )
 from mcpstreams_sansio.client.ledger import Ledger, Timer, TimerKind
@@ -142,6 +145,15 @@ class ClientStreams:
         call = self._ledger.calls.get(call_id)
         return None if call is None else call.state
 
+    def save(self, call_id: CallId, now: float) -> SavedCall:
+        """Return what brings a call back, as it stands now; once that is kept, say so by `CallSaved` (rule R23).
+
+        Raises:
+            LocalProtocolError: The call has its outcome, or was not made to be stored.
+        """
+        check_time(now, self._ledger.now)
+        return open_call(self._ledger, call_id).save(now)
+
     def fork(self) -> ClientStreams:
         """Return an independent copy: for explorers, and for asking what an input would do."""
         other = ClientStreams.__new__(ClientStreams)
@@ -209,6 +221,8 @@ _APPLY: Final[dict[type[ClientStreamsInput], Callable[[Ledger, Never], None]]] =
     AttachCall: application.attach,
     DetachCall: application.detach,
     TakeMessages: application.take,
+    CallSaved: application.note_saved,
+    OutcomeSaved: application.note_outcome,
     CancelCall: application.cancel,
     AnswerAsk: questions.answer,
     DeadlineReached: _note_time,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import AsyncIterator
 
+import attrs
 import pytest
 import trio
 
@@ -23,13 +24,23 @@ from mcpstreams_sansio.client.effects import (
     NotRun,
     Outcome,
     OutcomeUnknown,
+    SaveDue,
 )
 from mcpstreams_sansio.client.failures import Failure, Said
-from mcpstreams_sansio.client.inputs import CancelCall, DetachCall, MakeCall, SavedCall, TakeMessages
+from mcpstreams_sansio.client.inputs import (
+    AttachCall,
+    CallSaved,
+    CancelCall,
+    DetachCall,
+    MakeCall,
+    OutcomeSaved,
+    SavedCall,
+    TakeMessages,
+)
 from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, Notification
 from mcpstreams_sansio.wire.refusals import Reason
 from tests.trio.machines import settle
-from trio_bindings.calls import CallHandle, ClientCall, Gap
+from trio_bindings.calls import CallHandle, ClientCall, Gap, ToSave
 from trio_bindings.outcomes import (
     CallCancelledError,
     CallFailedError,
@@ -42,21 +53,26 @@ from trio_bindings.outcomes import (
 ID = CallId(7)
 BEGIN = MakeCall(ID, "tools/call", {}, Entropy(b"x" * 32))
 SAVED = SavedCall("id-7", "tools/call", {}, taken=0)
+STORED = attrs.evolve(BEGIN, stored=True)
 DONE = CallResult({"answer": 42})
 
 
 class Session:
     """Stands for the session: hears what the call says to the machine."""
 
-    def __init__(self) -> None:
+    def __init__(self, begin: MakeCall | AttachCall = BEGIN) -> None:
         self.heard: list[object] = []
         self.forgotten: list[CallId] = []
-        self.call = ClientCall("tools/call", lambda _: BEGIN, self.submit, self.forgotten.append)
+        self.call = ClientCall("tools/call", lambda _: begin, self.submit, self.save, self.forgotten.append)
 
     def submit(self, event: object) -> None:
         self.heard.append(event)
         if isinstance(event, DetachCall):
             self.call.end(CallDetached(ID, SAVED))
+
+    def save(self, call_id: CallId) -> SavedCall:
+        assert call_id == ID
+        return attrs.evolve(SAVED, taken=max(self.taken(), default=0))
 
     def taken(self) -> list[int]:
         return [event.through for event in self.heard if isinstance(event, TakeMessages)]
@@ -65,11 +81,14 @@ class Session:
         for position in positions:
             self.call.put(ItemReceived(ID, position, Notification("n", {"position": position})))
 
+    def wants_saving(self) -> None:
+        self.call.put(SaveDue(ID))
+
     def loses(self, position: int, lost: int) -> None:
         self.call.put(GapFound(ID, position, lost))
 
-    def finishes(self, position: int, outcome: Outcome = DONE) -> None:
-        self.call.end(CallFinished(ID, position, outcome))
+    def finishes(self, position: int, outcome: Outcome = DONE, saved: SavedCall | None = None) -> None:
+        self.call.end(CallFinished(ID, position, outcome, saved))
 
 
 def message(position: int) -> Notification:
@@ -77,8 +96,8 @@ def message(position: int) -> Notification:
 
 
 @contextlib.asynccontextmanager
-async def calling() -> AsyncIterator[Session]:
-    session = Session()
+async def calling(begin: MakeCall | AttachCall = BEGIN) -> AsyncIterator[Session]:
+    session = Session(begin)
     with trio.fail_after(5):
         async with session.call:
             yield session
@@ -212,6 +231,62 @@ async def test_a_detached_call_is_not_cancelled_and_its_handle_brings_it_back() 
     assert session.heard[1:] == [TakeMessages(ID, 2), DetachCall(ID)]
 
 
+@pytest.mark.rule("R23")
+async def test_what_is_iterated_counts_as_dealt_with_when_a_call_is_saved() -> None:
+    async with calling(STORED) as session:
+        session.gives(2, 3)
+        assert await anext(session.call) == message(2)
+        assert session.taken() == []
+        handle = session.call.save()
+        assert handle == CallHandle(attrs.evolve(SAVED, taken=2))
+        session.call.saved(handle)
+        assert session.heard[1:] == [TakeMessages(ID, 2), CallSaved(ID, handle.saved)]
+        session.finishes(4)
+
+
+async def test_that_a_call_is_to_be_saved_is_an_item_and_comes_once() -> None:
+    async with calling(STORED) as session:
+        session.wants_saving()
+        session.wants_saving()
+        session.gives(2)
+        session.finishes(3)
+        assert [item async for item in session.call] == [ToSave(), message(2)]
+
+
+@pytest.mark.rule("R23")
+async def test_what_is_taken_after_the_end_is_saved_too_until_the_outcome_is() -> None:
+    async with calling(STORED) as session:
+        session.gives(2, 3)
+        session.finishes(4, saved=attrs.evolve(SAVED, taken=1))
+        assert session.call.save() == CallHandle(attrs.evolve(SAVED, taken=1))
+        assert await anext(session.call) == message(2)
+        assert session.call.save() == CallHandle(attrs.evolve(SAVED, taken=2))
+        session.wants_saving()
+        assert await session.call.result() == {"answer": 42}
+        session.call.outcome_saved()
+        assert session.heard[-1] == OutcomeSaved(ID)
+        assert session.taken() == [2, 3, 4]
+
+
+async def test_the_outcome_of_a_stored_call_is_not_waited_for_while_it_is_to_be_saved() -> None:
+    async with calling(STORED) as session:
+        with pytest.raises(LocalProtocolError, match="iterated to its end"):
+            await session.call.outcome()
+
+
+async def test_only_what_is_stored_is_saved_and_not_once_it_is_let_go() -> None:
+    async with calling() as session:
+        session.finishes(4)
+        with pytest.raises(LocalProtocolError, match="if it is stored"):
+            session.call.save()
+    async with calling(STORED) as session:
+        session.call.detach()
+        with pytest.raises(LocalProtocolError, match="not detached"):
+            session.call.save()
+    with pytest.raises(LocalProtocolError, match="entered"):
+        Session().call.save()
+
+
 async def test_nothing_comes_of_a_detached_call() -> None:
     async with calling() as session:
         session.gives(2)
@@ -311,7 +386,7 @@ async def test_a_call_that_could_not_be_sent_is_not_waited_for_either() -> None:
         raise LocalProtocolError("no JSON")
 
     forgotten: list[CallId] = []
-    call = ClientCall("tools/call", lambda _: BEGIN, refuse, forgotten.append)
+    call = ClientCall("tools/call", lambda _: BEGIN, refuse, lambda _: SAVED, forgotten.append)
     with pytest.raises(LocalProtocolError, match="no JSON"):
         await call.__aenter__()
     assert forgotten == [ID]

@@ -76,6 +76,7 @@ class HashClient:
             async for item in call:
                 if isinstance(item, Gap):
                     self.tally.lost += item.lost
+                if not isinstance(item, Notification):
                     continue
                 number, line = _progress(item)
                 self.tally.out_of_order += number != expected

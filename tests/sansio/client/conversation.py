@@ -40,12 +40,14 @@ from mcpstreams_sansio.client.effects import (
     ReadAgain,
     ReplyDropped,
     ResumeReading,
+    SaveDue,
     SendOnPath,
     UnclaimedMessage,
 )
 from mcpstreams_sansio.client.inputs import (
     AnswerAsk,
     AttachCall,
+    CallSaved,
     CancelCall,
     ClientStreamsInput,
     DetachCall,
@@ -53,6 +55,7 @@ from mcpstreams_sansio.client.inputs import (
     LinkUp,
     MakeCall,
     MessageReceived,
+    OutcomeSaved,
     PathAccepted,
     PathRefused,
     PositionReceived,
@@ -257,6 +260,11 @@ def _(effect: ReplyDropped) -> str:
 
 
 @told.register
+def _(effect: SaveDue) -> str:
+    return f"{effect.call_id}: to be saved"
+
+
+@told.register
 def _(effect: UnclaimedMessage) -> str:
     return f"c{effect.connection_id}: stray {gist(effect.message)}"
 
@@ -328,16 +336,32 @@ class Conversation:
 
     # ---------------------------------------------------------------------------------------------------- application
 
-    def call(self, params: JSONObject | None = None) -> list[str]:
-        """The application makes its next call."""
+    def call(self, params: JSONObject | None = None, *, stored: bool = False) -> list[str]:
+        """The application makes its next call, and keeps it beyond its process or not."""
         self.calls += 1
         seed = Entropy(b"%032d" % self.calls)
-        return self.tell(MakeCall(CallId(self.calls), "tools/call", params or {"name": "tool"}, seed))
+        return self.tell(MakeCall(CallId(self.calls), "tools/call", params or {"name": "tool"}, seed, stored))
 
-    def attach(self, saved: SavedCall) -> list[str]:
+    def attach(self, saved: SavedCall, *, stored: bool = False) -> list[str]:
         """The application goes on with a saved call."""
         self.calls += 1
-        return self.tell(AttachCall(CallId(self.calls), saved, Entropy(b"%032d" % self.calls)))
+        return self.tell(AttachCall(CallId(self.calls), saved, Entropy(b"%032d" % self.calls), stored))
+
+    def save(self, number: int = 1) -> SavedCall:
+        """The application asks for what brings a call back."""
+        return self.streams.save(CallId(number), self.now)
+
+    def saves(self, number: int = 1) -> list[str]:
+        """It does so, and has it where it outlives its process."""
+        return self.tell(CallSaved(CallId(number), self.save(number)))
+
+    def saved(self, saved: SavedCall, number: int = 1) -> list[str]:
+        """It has this there by now."""
+        return self.tell(CallSaved(CallId(number), saved))
+
+    def keeps_outcome(self, number: int = 1) -> list[str]:
+        """It has the outcome there."""
+        return self.tell(OutcomeSaved(CallId(number)))
 
     def take(self, through: int, number: int = 1) -> list[str]:
         """The application has everything up to here."""

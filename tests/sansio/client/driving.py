@@ -26,6 +26,7 @@ from mcpstreams_sansio.client.effects import (
     UnreadableReceived,
 )
 from mcpstreams_sansio.client.inputs import (
+    CallSaved,
     CancelCall,
     CloseClient,
     Connected,
@@ -255,10 +256,14 @@ class Driven:
         """The application is done."""
         return self.tell(CloseClient())
 
-    def call(self) -> list[str]:
-        """The application makes its next call."""
+    def call(self, *, stored: bool = False) -> list[str]:
+        """The application makes its next call, and keeps it beyond its process or not."""
         self.calls += 1
-        return self.tell(MakeCall(CallId(self.calls), "tools/call", {"name": "tool"}, SEED))
+        return self.tell(MakeCall(CallId(self.calls), "tools/call", {"name": "tool"}, SEED, stored))
+
+    def saves(self, number: int = 1) -> list[str]:
+        """The application has a call where it outlives its process."""
+        return self.tell(CallSaved(CallId(number), self.client.save(CallId(number), self.now)))
 
     def take(self, through: int, number: int = 1) -> list[str]:
         """The application has everything up to here."""

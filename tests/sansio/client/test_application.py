@@ -46,8 +46,8 @@ def test_a_saved_call_keeps_the_id_of_its_request() -> None:
     talk = Conversation()
     talk.link_up()
     talk.attach(SAVED)
-    assert talk.says(ErrorResponse("elsewhere-7", 7, "no")) == []
-    assert talk.ends(6) == ["1: ends with failure 7 @5", "c1 <- ack s1 6"]
+    assert talk.says(ErrorResponse("elsewhere-7", 7, "no")) == ["1: ends with failure 7 @5"]
+    assert talk.ends(6) == ["c1 <- ack s1 6"]
 
 
 def test_a_saved_call_without_a_stream_is_sent_again_under_its_key() -> None:

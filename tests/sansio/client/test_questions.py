@@ -265,7 +265,7 @@ def test_a_question_that_was_never_answered_is_handed_over_where_the_call_goes_o
     talk.progresses(3)
     talk.take(3)
     saved = talk.detach()
-    elsewhere = Conversation()
+    elsewhere = Conversation(config=attrs.evolve(CONFIG, instance="another-instance"))
     elsewhere.link_up()
     assert elsewhere.attach(saved) == ["1: tries resume", "c1 <- resume s1 after 3 #2"]
     assert elsewhere.asks(2) == ["1: asked q1 @2"]

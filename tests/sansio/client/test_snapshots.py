@@ -70,6 +70,7 @@ UNSEEN: Final[dict[str, str]] = {
     "Outbox.max_write_bytes": GIVEN_ONCE,
     "Outbox.waiting_bytes": "the size of the chunks that wait, of which there are digests",
     "Positions.unread_bytes": "the size of the items that are unread, which is in it",
+    "Positions.unsaved_bytes": "the size of those that are unsaved, likewise",
     "SSEDecoder.failure": "says why nothing is read any more, which is in it",
     "SSEDecoder.max_event_size": GIVEN_ONCE,
 }
@@ -182,6 +183,26 @@ def attached_again() -> Iterator[Driven]:
     yield driven
 
 
+def kept_beyond_its_process() -> Iterator[Driven]:
+    """Live with a call that is stored, over sessions that end."""
+    driven = Driven(ENDPOINT)
+    driven.is_in_session()
+    driven.call(stored=True)
+    yield driven
+    driven.saves()
+    yield driven
+    driven.heads(3, 200, EVENTS)
+    driven.streams(3, event(create(1), "e1"), event(of(1, TALK, 2), "e2"), event(of(1, Request("q1", ASK), 3), "e3"))
+    driven.saves()
+    driven.tell(AnswerAsk(CallId(1), "q1", Response("q1", {})))
+    driven.streams(3, event(of(1, TALK, 4), "e4"))
+    driven.take(4)
+    yield driven
+    driven.call()
+    driven.heads(4, 404)
+    yield driven
+
+
 def over_http() -> Iterator[Driven]:
     """Live over exchanges."""
     driven = Driven(ENDPOINT)
@@ -224,7 +245,7 @@ def over_http() -> Iterator[Driven]:
 
 def lives() -> Iterator[tuple[Client, float]]:
     """Return copies of machines, and when they were made."""
-    for life in (multiplexed, without_the_marker, attached_again, over_http):
+    for life in (multiplexed, without_the_marker, attached_again, kept_beyond_its_process, over_http):
         for driven in life():
             yield driven.client.fork(), driven.now
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from mcpstreams_sansio.client.inputs import (
     AnswerAsk,
     AttachCall,
+    CallSaved,
     CancelCall,
     ClientStreamsInput,
     CloseClient,
@@ -25,6 +27,7 @@ from mcpstreams_sansio.client.inputs import (
     MessageReceived,
     Notify,
     OpenClient,
+    OutcomeSaved,
     PathAccepted,
     PathRefused,
     PathUnsent,
@@ -49,7 +52,7 @@ from tests.sansio.mistakes import INTERVAL, NOTE, check, mistakes, told
 
 SEED: Final = Entropy(b"a seed that no other input has")
 LINE: Final = ConnectionId(1)
-ONE, TWO, NEW = CallId(1), CallId(2), CallId(3)
+ONE, TWO, OVER, KEPT, NEW = (CallId(number) for number in range(1, 6))
 SAVED: Final = SavedCall(
     "elsewhere-7",
     "tools/call",
@@ -65,6 +68,7 @@ SAVED: Final = SavedCall(
     3,
     True,
     Window(10, 1_000),
+    (Response("q9", {"role": "user"}),),
 )
 
 
@@ -90,6 +94,8 @@ ON_STREAMS: tuple[ClientStreamsInput, ...] = (
     AttachCall(NEW, SAVED, SEED),
     DetachCall(ONE),
     TakeMessages(ONE, 2),
+    CallSaved(KEPT, attrs.evolve(SAVED, request_id=request_id(KEPT), taken=0)),
+    OutcomeSaved(OVER),
     CancelCall(ONE),
     AnswerAsk(ONE, "q1", Response("q1", {"role": "user"})),
     AnswerAsk(ONE, "q1", ErrorResponse("q1", 1, "no")),
@@ -98,7 +104,7 @@ ON_STREAMS: tuple[ClientStreamsInput, ...] = (
 
 
 def busy_streams(*, http: bool) -> ClientStreams:
-    """Return streams with a call that was given something and is asked something, and one that was just sent."""
+    """Return streams with four calls: in the middle of a question, just sent, over, and to be saved."""
     talk = Conversation(http=http)
     talk.link_up()
     talk.call()
@@ -106,6 +112,8 @@ def busy_streams(*, http: bool) -> ClientStreams:
     talk.progresses(2, path=1)
     talk.asks(3, "q1", path=1)
     talk.call()
+    talk.calls += 1
+    talk.call(stored=True)
     return talk.streams
 
 
@@ -129,9 +137,11 @@ def test_streams_take_an_input_or_do_not_move(right: ClientStreamsInput, http: b
 
 
 def busy_over_lines() -> Client:
-    """Return a client with a call on one connection."""
+    """Return a client with two calls on one connection, and an id of one that is over."""
     driven = Driven()
     driven.is_up()
+    driven.call()
+    driven.calls += 1
     driven.call()
     return driven.client
 
@@ -140,6 +150,8 @@ def busy_over_http() -> Client:
     """Return a client with a session, in which a call is answered by events."""
     driven = Driven(ENDPOINT)
     driven.is_in_session()
+    driven.call()
+    driven.calls += 1
     driven.call()
     driven.heads(3, 200, EVENTS)
     return driven.client
@@ -151,6 +163,8 @@ ORDERS: Final[tuple[ClientInput, ...]] = (
     AttachCall(NEW, SAVED, SEED),
     DetachCall(ONE),
     TakeMessages(ONE, 0),
+    CallSaved(TWO, SAVED),
+    OutcomeSaved(TWO),
     CancelCall(ONE),
     AnswerAsk(None, "q1", Response("q1", {})),
     OpenClient(),

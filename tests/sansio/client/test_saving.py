@@ -1,0 +1,577 @@
+"""A call that its application keeps beyond its process: what goes out waits for that, and what comes is kept for it.
+
+Each test that ends a process lets another client go on from what was saved, with an instance of its own.
+"""
+
+from __future__ import annotations
+
+import attrs
+import pytest
+
+from mcpstreams_sansio.client.effects import CallFinished
+from mcpstreams_sansio.client.inputs import CallSaved, LinkDown, MessageReceived, SavedCall, ServerTraits
+from mcpstreams_sansio.client.table import CallState
+from mcpstreams_sansio.errors import LocalProtocolError
+from mcpstreams_sansio.ids import CallId, ConnectionId, Secret, StreamId
+from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, Response
+from mcpstreams_sansio.wire.marker import Window
+from mcpstreams_sansio.wire.refusals import Reason
+from mcpstreams_sansio.wire.streams import StreamEnd, end_notification
+from mcpstreams_sansio.wire.tags import tagged
+from tests.sansio.client.conversation import CONFIG, DRAFT, MARKER, Conversation, progress, request_id
+
+OTHER = ServerTraits(True, "server-2", 1_000.0)
+
+
+def kept(talk: Conversation | None = None, *, window: Window | None = None) -> Conversation:
+    """Return a conversation with a stored call that has its stream, which is saved."""
+    talk = talk or Conversation()
+    talk.link_up()
+    talk.call(stored=True)
+    talk.saves()
+    talk.creates(1 if talk.http else None, window=window)
+    talk.saves()
+    return talk
+
+
+def answered(sequence: int) -> MessageReceived:
+    """Return the answer to call 1, at this position."""
+    return MessageReceived(ConnectionId(1), tagged(Response(request_id(1), {}), StreamId("s1"), sequence))
+
+
+def elsewhere(saved: SavedCall, server: ServerTraits = MARKER, *, http: bool = False) -> tuple[Conversation, list[str]]:
+    """Return what another process does with a saved call."""
+    talk = Conversation(http, server, config=attrs.evolve(CONFIG, instance="another-instance"))
+    talk.link_up()
+    return talk, talk.attach(saved, stored=True)
+
+
+# ------------------------------------------------------------------------------------------------- before it goes out
+
+
+@pytest.mark.rule("R21", "R23")
+def test_a_stored_call_goes_out_once_it_is_saved_with_its_key() -> None:
+    talk = Conversation()
+    talk.link_up()
+    assert talk.call(stored=True) == ["1: to be saved"]
+    saved = talk.save()
+    assert (saved.sent, saved.instance) == (True, "server-1")
+    assert saved.key is not None
+    assert talk.saved(saved) == ["c1 <- call 1 key #1"]
+
+
+@pytest.mark.rule("R21")
+def test_h4_a_call_that_was_saved_before_it_went_out_never_runs_twice() -> None:
+    talk = Conversation()
+    talk.link_up()
+    talk.call(stored=True)
+    saved = talk.save()
+    talk.saved(saved)
+    other, done = elsewhere(saved)
+    assert done == ["1: tries resend", "c1 <- call 1 key #1"]
+    assert other.save().key == saved.key, "it is the same call"
+
+
+@pytest.mark.rule("R21")
+def test_h4_without_a_key_it_is_not_sent_again() -> None:
+    talk = Conversation(server=DRAFT)
+    talk.link_up()
+    talk.call(stored=True)
+    saved = talk.save()
+    assert talk.saved(saved) == ["c1 <- call 1"]
+    assert elsewhere(saved, DRAFT)[1] == ["1: ends with doubt: connection lost @0"]
+
+
+def test_a_call_that_is_saved_without_a_link_certainly_did_not_run() -> None:
+    talk = Conversation()
+    assert talk.call(stored=True) == []
+    saved = talk.save()
+    assert (saved.sent, saved.key) == (False, None)
+    assert talk.saved(saved) == []
+    assert talk.link_up() == ["1: to be saved"], "what is saved names no key"
+    other, done = elsewhere(saved)
+    assert done == ["1: to be saved"]
+    assert other.saves() == ["c1 <- call 1 key #1"]
+
+
+@pytest.mark.rule("R21")
+def test_what_was_saved_for_one_server_does_not_let_it_go_to_another() -> None:
+    talk = Conversation()
+    talk.link_up()
+    talk.call(stored=True)
+    saved = talk.save()
+    talk.link_down()
+    talk.server = OTHER
+    assert talk.link_up() == ["1: to be saved"]
+    assert talk.saved(saved) == []
+    assert talk.state() is CallState.STRANDED
+    assert talk.saves() == ["c2 <- call 1 key #1"]
+
+
+def test_what_was_saved_counts_with_the_next_link_as_well() -> None:
+    talk = Conversation()
+    talk.link_up()
+    talk.call(stored=True)
+    saved = talk.save()
+    talk.link_down()
+    assert talk.saved(saved) == []
+    assert talk.link_up() == ["c2 <- call 1 key #1"]
+
+
+def test_what_was_refused_for_now_goes_again_without_being_saved_again() -> None:
+    talk = Conversation(http=True)
+    talk.link_up()
+    talk.call(stored=True)
+    assert talk.saves() == ["c1 <- call 1 key #1"]
+    assert talk.refuses(1, 429) == []
+    assert talk.wait(1.0) == ["c2 <- call 1 key #2"]
+
+
+@pytest.mark.rule("R13")
+def test_h2_a_stored_call_that_nobody_saves_ends_within_its_budget() -> None:
+    talk = Conversation()
+    talk.link_up()
+    talk.call(stored=True)
+    assert talk.wait(CONFIG.patience) == ["1: ends with not run: unreached @0"]
+
+
+def test_another_call_need_not_be_saved() -> None:
+    talk = Conversation()
+    talk.link_up()
+    assert talk.call() == ["c1 <- call 1 key #1"]
+
+
+# ------------------------------------------------------------------------------------------------------ what it takes
+
+
+@pytest.mark.rule("R6", "R23")
+def test_what_is_taken_and_not_saved_is_not_acknowledged() -> None:
+    talk = kept()
+    talk.progresses(2)
+    talk.progresses(3)
+    assert talk.take(3) == []
+    assert talk.wait(1_000.0) == ["c1 <- ack s1 1"]
+    assert talk.saves() == []
+    assert talk.wait(1_000.0) == ["c1 <- ack s1 3"]
+
+
+@pytest.mark.rule("R23")
+def test_the_cursor_says_what_is_saved_and_duplicates_are_told_by_what_was_received() -> None:
+    talk = kept()
+    talk.progresses(2)
+    talk.take(2)
+    talk.link_down()
+    talk.link_up()
+    assert talk.wait(1.0) == ["1: tries resume", "c2 <- resume s1 after 1 #2"]
+    assert talk.progresses(2) == ["1: drops @2"]
+    assert talk.progresses(3) == ["1: progress 2 @3"]
+
+
+@pytest.mark.rule("R23")
+def test_another_process_goes_on_from_what_was_saved() -> None:
+    talk = kept()
+    talk.progresses(2)
+    talk.take(2)
+    talk.saves()
+    talk.progresses(3)
+    saved = talk.save()
+    talk.take(3)
+    other, done = elsewhere(saved)
+    assert done == ["1: tries resume", "c1 <- resume s1 after 2 #2"]
+    assert other.progresses(3) == ["1: progress 2 @3"]
+
+
+@pytest.mark.rule("R10", "R23")
+def test_what_was_given_before_a_gap_and_not_taken_is_part_of_the_gap_elsewhere() -> None:
+    talk = kept()
+    talk.progresses(2)
+    talk.progresses(3)
+    talk.take(2)
+    talk.link_down()
+    talk.link_up()
+    talk.wait(1.0)
+    assert talk.rejects("1.1", Reason.EVENTS_GONE, first_available=10, lost=8) == ["1: gap of 6 @9"]
+    assert talk.save().taken == 2
+    other, done = elsewhere(talk.save())
+    assert done[-1] == "c1 <- resume s1 after 2 #3"
+    error = ErrorResponse("another-instance-1.1", -32002, "gone", {"reason": "events_gone", "firstAvailable": 10})
+    assert other.says(error) == ["1: gap of 1 @9"]
+
+
+@pytest.mark.rule("R23")
+def test_an_old_report_takes_nothing_back() -> None:
+    talk = kept()
+    old = talk.save()
+    talk.progresses(2)
+    talk.take(2)
+    talk.saves()
+    assert talk.saved(old) == []
+    assert talk.wait(1_000.0) == ["c1 <- ack s1 2"]
+
+
+@pytest.mark.rule("R22", "R23")
+def test_over_http_the_header_says_what_is_saved() -> None:
+    talk = kept(Conversation(http=True, server=DRAFT))
+    talk.progresses(2, path=1)
+    talk.progresses(3, path=1)
+    talk.take(2)
+    talk.saves()
+    talk.take(3)
+    talk.cut(1)
+    assert talk.wait(1.0) == ["1: tries resume", "c2 <- resume s1 at s1_2"]
+    talk.accepts(2)
+    talk.primes(2, path=2)
+    assert talk.progresses(3, path=2) == ["1: drops @3"]
+    assert talk.progresses(4, path=2) == ["1: progress 3 @4"]
+    assert talk.save().event_id == "s1_3"
+
+
+def test_where_a_path_begins_is_where_the_next_one_may_begin() -> None:
+    talk = kept(Conversation(http=True, server=DRAFT))
+    talk.progresses(2, path=1)
+    talk.take(2)
+    talk.cut(1)
+    talk.wait(1.0)
+    talk.accepts(2)
+    talk.primes(1, path=2, stream="another-name-of-s1")
+    talk.cut(2)
+    assert talk.wait(2.0) == ["1: tries resume", "c3 <- resume s1 at another-name-of-s1_1"]
+
+
+def test_c5_a_cursor_that_was_saved_means_nothing_in_another_session() -> None:
+    talk = kept(Conversation(http=True, server=DRAFT))
+    talk.progresses(2, path=1)
+    talk.take(2)
+    saved = talk.save()
+    talk.link_down()
+    talk.link_up()
+    talk.saved(saved)
+    talk.cut(1)
+    assert talk.wait(1.0) == ["1: tries resume", "c2 <- resume s1"]
+
+
+def test_a_call_of_a_server_without_streams_goes_on_from_the_event_that_was_saved() -> None:
+    talk = Conversation(http=True, server=DRAFT)
+    talk.link_up()
+    talk.call(stored=True)
+    talk.saves()
+    talk.accepts(1)
+    for number in (1, 2):
+        talk.says(progress(number, request_id(1)), path=1, event_id=f"e{number}")
+    talk.take(1)
+    saved = talk.save()
+    talk.take(2)
+    talk.saved(saved)
+    talk.cut(1)
+    assert talk.wait(1.0) == ["1: tries cursor", "c2 <- get at e1"]
+    assert talk.says(progress(2, request_id(1)), path=2, event_id="e2") == ["1: drops @2"]
+
+
+# --------------------------------------------------------------------------------------------- when it has to be saved
+
+
+@pytest.mark.rule("P15")
+def test_what_brings_a_call_back_is_to_be_saved_as_soon_as_it_is_known_and_when_it_changes() -> None:
+    talk = Conversation()
+    talk.link_up()
+    talk.call(stored=True)
+    talk.saves()
+    assert talk.creates() == ["1: to be saved"]
+    assert talk.save().resume_token == Secret("token of s1")
+    assert talk.creates() == []
+    assert talk.creates(window=Window(10, 1_000)) == ["1: to be saved"]
+
+
+@pytest.mark.rule("R6")
+@pytest.mark.parametrize("window", [Window(4, 10_000), Window(100, 400)])
+def test_half_of_a_window_that_is_taken_has_to_be_saved(window: Window) -> None:
+    talk = kept(window=window)
+    for sequence in (2, 3):
+        talk.progresses(sequence)
+    assert talk.take(2) == []
+    assert talk.take(3) == ["1: to be saved"], "told once"
+    talk.progresses(4)
+    assert talk.take(4) == []
+    assert talk.saves() == ["c1 <- ack s1 4"], "the server may be waiting for it"
+
+
+def test_what_was_saved_too_early_has_to_be_saved_again() -> None:
+    talk = kept(window=Window(4, 10_000))
+    early = talk.save()
+    for sequence in (2, 3, 4):
+        talk.progresses(sequence)
+    assert talk.take(4) == ["1: to be saved"]
+    assert talk.saved(early) == ["1: to be saved"]
+
+
+@pytest.mark.rule("R23")
+def test_what_is_not_saved_takes_room() -> None:
+    talk = kept(Conversation(config=attrs.evolve(CONFIG, max_unread=3)))
+    for sequence in (2, 3, 4, 5):
+        talk.progresses(sequence)
+    assert talk.state() is CallState.FULL
+    assert talk.take(5) == ["1: to be saved"]
+    assert talk.progresses(6) == [], "it is passed over"
+    assert talk.saves() == ["1: tries resume", "c1 <- resume s1 after 5 #2"]
+    assert talk.progresses(6) == ["1: progress 5 @6"]
+
+
+def test_bytes_that_are_not_saved_take_room_too() -> None:
+    talk = kept(Conversation(config=attrs.evolve(CONFIG, max_unread_bytes=250)))
+    for sequence in (2, 3, 4):
+        talk.progresses(sequence)
+    assert talk.take(4) == ["1: to be saved"]
+    assert talk.state() is CallState.FULL
+    assert talk.saves() == []
+    assert talk.state() is CallState.FOLLOWING
+
+
+# ------------------------------------------------------------------------------------------------------------ its end
+
+
+@pytest.mark.rule("R6", "R23", "Q5e")
+def test_the_answer_is_acknowledged_once_it_is_saved() -> None:
+    talk = kept()
+    talk.progresses(2)
+    talk.take(2)
+    saved = talk.save()
+    assert talk.responds(3) == ["1: ends with result @3"]
+    assert talk.ends(4) == []
+    assert talk.take(3) == []
+    assert talk.saved(saved) == [], "that was before it"
+    assert talk.state() is CallState.SETTLING
+    assert talk.keeps_outcome() == ["c1 <- ack s1 4"]
+    assert talk.state() is None
+
+
+@pytest.mark.rule("R23")
+def test_an_answer_that_was_not_saved_comes_again_elsewhere() -> None:
+    talk = kept()
+    saved = talk.save()
+    talk.responds(2)
+    talk.ends(3)
+    talk.take(2)
+    other, done = elsewhere(saved)
+    assert done == ["1: tries resume", "c1 <- resume s1 after 1 #2"]
+    assert other.responds(2) == ["1: ends with result @2"]
+
+
+def test_an_outcome_that_nobody_saves_is_left_to_the_server() -> None:
+    talk = kept()
+    talk.progresses(2)
+    talk.responds(3)
+    talk.ends(4)
+    talk.take(3)
+    assert talk.wait(CONFIG.linger) == ["c1 <- ack s1 1"]
+    assert talk.state() is None
+
+
+def test_an_outcome_may_be_saved_before_the_stream_is_over() -> None:
+    talk = kept()
+    talk.responds(2)
+    assert talk.keeps_outcome() == []
+    assert talk.keeps_outcome() == []
+    assert talk.ends(3) == ["c1 <- ack s1 3"]
+    assert talk.keeps_outcome() == [], "nothing is left of it"
+
+
+@pytest.mark.rule("Q9a", "R15")
+def test_what_is_left_of_a_stream_that_was_given_up_on_is_no_cancellation() -> None:
+    other, _ = elsewhere(kept().save())
+    assert other.says(end_notification(StreamEnd(StreamId("s1")))) == ["1: ends with loss: finished @1"]
+
+
+# ---------------------------------------------------------------------------------------------------------- questions
+
+
+@pytest.mark.rule("R24")
+def test_an_answer_to_a_question_goes_out_once_it_is_saved() -> None:
+    talk = kept()
+    talk.asks(2)
+    talk.asks(3, "q2")
+    before = talk.save()
+    assert talk.answer("q1") == ["1: to be saved"]
+    assert talk.asks(2) == ["1: drops @2"], "it waits"
+    assert talk.saved(before) == []
+    assert talk.saves() == ["c1 <- result q1"]
+    assert talk.saves() == [], "once"
+
+
+@pytest.mark.rule("R24")
+def test_t20_a_question_that_was_answered_is_answered_the_same_elsewhere() -> None:
+    talk = kept()
+    talk.asks(2)
+    talk.answer("q1")
+    other, done = elsewhere(talk.save())
+    assert done == ["1: tries resume", "c1 <- resume s1 after 2 #2", "c1 <- result q1"]
+    assert other.asks(2) == ["1: drops @2"]
+
+
+@pytest.mark.rule("R24")
+def test_over_http_it_is_sent_at_once_as_well() -> None:
+    talk = kept(Conversation(http=True))
+    talk.asks(2, path=1)
+    talk.answer("q1")
+    talk.saves()
+    _, done = elsewhere(talk.save(), http=True)
+    assert done == ["1: tries resume", "c1 <- resume s1 after 2 #2 at s1_2", "c2 <- result q1"]
+
+
+@pytest.mark.rule("Q4d")
+def test_a_question_that_was_open_is_asked_again_elsewhere() -> None:
+    talk = kept()
+    talk.asks(2)
+    other, _ = elsewhere(talk.save())
+    assert other.asks(2) == ["1: asked q1 @2"]
+
+
+def test_an_answer_that_nobody_wants_any_more_is_not_sent() -> None:
+    talk = kept()
+    talk.asks(2)
+    talk.answer("q1")
+    assert talk.withdraws(3) == []
+    assert talk.saves() == []
+
+
+# ----------------------------------------------------------------------------------------------------- another process
+
+
+@pytest.mark.rule("R14")
+def test_a_late_attempt_of_the_process_that_ended_does_not_take_the_call_away() -> None:
+    other, _ = elsewhere(kept().save())
+    error = ErrorResponse("another-instance-1.1", -32002, "taken over", {"reason": "superseded"})
+    assert other.says(error) == []
+    assert other.wait(2.0) == ["1: tries resume", "c1 <- resume s1 after 1 #3"]
+    error = ErrorResponse("another-instance-1.2", -32002, "taken over", {"reason": "superseded"})
+    assert other.says(error) == ["1: ends with loss: superseded @1"], "that is another one"
+
+
+@pytest.mark.rule("R14")
+def test_a_call_does_not_come_back_under_the_instance_of_a_process_that_ended() -> None:
+    saved = kept().save()
+    talk = Conversation()
+    with pytest.raises(LocalProtocolError, match="an instance of its own"):
+        talk.attach(saved)
+
+
+@pytest.mark.rule("R21")
+def test_the_age_of_a_key_goes_on_while_the_call_is_kept() -> None:
+    talk = Conversation()
+    talk.link_up()
+    talk.call(stored=True)
+    talk.saves()
+    talk.now += 100.0
+    saved = talk.save()
+    assert saved.key_age == 100.0
+    assert elsewhere(saved.aged(800.0))[1][0] == "1: tries resend"
+    assert elsewhere(saved.aged(900.0))[1] == ["1: ends with doubt: key too old @0"]
+
+
+@pytest.mark.parametrize("seconds", [-1.0, float("nan")])
+def test_no_call_is_kept_for_less_than_no_time(seconds: float) -> None:
+    with pytest.raises(LocalProtocolError, match="no time"):
+        kept().save().aged(seconds)
+
+
+# ----------------------------------------------------------------------------------------------------------- mistakes
+
+
+@pytest.mark.rule("R13")
+def test_only_a_call_that_was_made_to_be_stored_is_saved() -> None:
+    talk = Conversation()
+    talk.link_up()
+    talk.call()
+    with pytest.raises(LocalProtocolError, match="not made to be stored"):
+        talk.save()
+    with pytest.raises(LocalProtocolError, match="not made to be stored"):
+        talk.saved(kept().save())
+
+
+@pytest.mark.rule("R13")
+def test_what_has_its_outcome_is_not_saved_any_more() -> None:
+    talk = kept()
+    with pytest.raises(LocalProtocolError, match="no outcome yet"):
+        talk.keeps_outcome()
+    talk.responds(2)
+    with pytest.raises(LocalProtocolError, match="has its outcome"):
+        talk.save()
+    talk.ends(3)
+    talk.keeps_outcome()
+    with pytest.raises(LocalProtocolError, match="has its outcome"):
+        talk.save()
+
+
+@pytest.mark.rule("R13")
+def test_what_was_never_returned_was_never_saved() -> None:
+    talk = kept()
+    saved = talk.save()
+    for never in (attrs.evolve(saved, request_id=request_id(2)), attrs.evolve(saved, taken=2)):
+        with pytest.raises(LocalProtocolError, match="that is not how the call was saved"):
+            talk.saved(never)
+
+
+@pytest.mark.rule("R13")
+def test_an_unknown_call_is_not_saved() -> None:
+    talk = kept()
+    saved = talk.save()
+    with pytest.raises(LocalProtocolError, match="never was such a call"):
+        talk.save(2)
+    with pytest.raises(LocalProtocolError, match="never was such a call"):
+        talk.tell(CallSaved(CallId(2), saved))
+
+
+@pytest.mark.rule("R13")
+def test_saved_answers_are_to_questions_of_the_call() -> None:
+    talk = kept()
+    talk.asks(2)
+    here = talk.save()
+    other = attrs.evolve(here, request_id="elsewhere-1", stream_id=None)
+    answer = Response("q2", {})
+    for answers in ((answer, answer), (Response("q1", {}),), (ErrorResponse(None, 1, "no"),)):
+        with pytest.raises(LocalProtocolError, match="answer"):
+            talk.attach(attrs.evolve(other, answers=answers))
+    with pytest.raises(LocalProtocolError):
+        talk.attach(attrs.evolve(other, answers=(Response("q2", {"_meta": {"mcpstreams/key": "x"}}),)))
+    many = tuple(Response(f"r{number}", {}) for number in range(CONFIG.max_asks + 1))
+    with pytest.raises(LocalProtocolError, match="too many answers"):
+        talk.attach(attrs.evolve(other, answers=many))
+
+
+# ---------------------------------------------------------------------------------------------- what leads to its end
+
+
+@pytest.mark.rule("R23")
+def test_what_leads_to_the_end_of_a_call_comes_with_it() -> None:
+    talk = kept()
+    talk.progresses(2)
+    (finished,) = talk.effects(answered(3))
+    assert isinstance(finished, CallFinished)
+    assert finished.saved is not None
+    assert finished.saved.taken == 1
+    assert talk.ends(4) == []
+    talk.take(3)
+    assert talk.saved(attrs.evolve(finished.saved, taken=2)) == []
+    assert talk.wait(CONFIG.linger) == ["c1 <- ack s1 2"]
+    other, _ = elsewhere(attrs.evolve(finished.saved, taken=2))
+    assert other.responds(3) == ["1: ends with result @3"]
+
+
+def test_also_where_there_is_no_answer() -> None:
+    talk = Conversation(server=DRAFT)
+    talk.link_up()
+    talk.call(stored=True)
+    talk.saves()
+    (finished,) = talk.effects(LinkDown())
+    assert isinstance(finished, CallFinished)
+    assert finished.saved is not None
+    assert finished.saved.sent
+
+
+def test_of_a_call_that_is_not_stored_nothing_comes_with_it() -> None:
+    talk = Conversation()
+    talk.link_up()
+    talk.call()
+    talk.creates()
+    (finished,) = talk.effects(answered(2))
+    assert isinstance(finished, CallFinished)
+    assert finished.saved is None
