@@ -151,7 +151,7 @@ class Call:
     permit: Permit = Permit.FREE
     stream: KnownStream | None = None
     end: int | None = None
-    """The position of `end`, if it was seen."""
+    """The position of `end`, if it was seen: before the response only on a path that has left something out."""
     attempt: int = 0
     """Number of the latest attempt (rule R14)."""
     way: Way = Way.SEND

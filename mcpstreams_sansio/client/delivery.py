@@ -320,15 +320,25 @@ def _end_unanswered(ledger: Ledger, call: Call, event: MessageReceived, tag: Tag
         endings.refuse(ledger, call, Reason.FINISHED)  # all that is left of the stream, and it says no position
     elif sequence is None or call.positions.place(sequence) is not Place.BEYOND:
         if _is_next(ledger, call, event, tag):
-            endings.refuse(ledger, call, Reason.CANCELLED)
+            # Behind a gap, the response was in it: another client has acknowledged it (rule R6).
+            endings.refuse(ledger, call, Reason.FINISHED if call.positions.behind_gap else Reason.CANCELLED)
     elif call.unproven is not None and sequence == call.positions.received + 2:
         endings.respond(ledger, call, call.unproven)
         _end_answered(ledger, call, event, sequence)
-    elif call.state is CallState.RECOVERING:
+    elif call.state is CallState.RECOVERING or _is_all_there_is(ledger, call, sequence):
         endings.refuse(ledger, call, Reason.FINISHED)  # of all that was asked for only this is left (rule Q9a)
     else:
         # What is missing before it ends with the response, which has no tag if it is an error.
+        call.end = sequence
         recovery.pass_over(ledger, call, sequence - 2)
+
+
+def _is_all_there_is(ledger: Ledger, call: Call, sequence: int) -> bool:
+    """Return whether the same end has come before in place of what is missing, and was asked for anew since then.
+
+    An exchange shows by its head that the server has the call, so whether anything but the end is left shows later.
+    """
+    return call.state is CallState.FOLLOWING and call.path in ledger.exchanges and call.end == sequence
 
 
 _RECEIVERS: Final = {

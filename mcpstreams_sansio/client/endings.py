@@ -39,6 +39,7 @@ def respond(ledger: Ledger, call: Call, answer: Response | ErrorResponse) -> Non
     """Give the caller its answer: an implicit end, whatever still comes (rule Q3d)."""
     report_dropped(ledger, call)
     saved = _save(ledger, call)
+    call.end = None
     position = call.positions.take_up(None)
     outcome: Outcome
     if isinstance(answer, ErrorResponse):

@@ -110,6 +110,11 @@ class Positions:
         return max(self.told, self._floor)
 
     @property
+    def behind_gap(self) -> bool:
+        """Whether nothing was received since the server said that all up to here is gone."""
+        return self.received == self._floor > 0
+
+    @property
     def unread(self) -> int:
         """How many items the application has not taken."""
         return len(self._unread)

@@ -10,7 +10,7 @@ from mcpstreams_sansio.client.effects import Doubt, GapFound, UnclaimedMessage
 from mcpstreams_sansio.client.failures import Said, heard
 from mcpstreams_sansio.client.inputs import MessageReceived
 from mcpstreams_sansio.client.ledger import Ledger
-from mcpstreams_sansio.client.policy import VERDICTS, Verdict
+from mcpstreams_sansio.client.policy import OF_KNOWN_CALLS, VERDICTS, Verdict
 from mcpstreams_sansio.client.positions import Place
 from mcpstreams_sansio.client.recovery import Fate
 from mcpstreams_sansio.client.table import DELIVERING, CallState
@@ -166,8 +166,8 @@ def _refused(ledger: Ledger, call: Call, refusal: Refusal | None, message: Error
 
 
 def _refused_for_good(ledger: Ledger, call: Call, reason: Reason, said: Said) -> None:
-    """Time will not help. A request that is refused when it first comes certainly never ran."""
-    if call.state is CallState.SENT:
+    """Time will not help. A request that is refused when it first comes certainly never ran, unless it was known."""
+    if call.state is CallState.SENT and reason not in OF_KNOWN_CALLS:
         call.first_sent = None
         endings.give_up(ledger, call, Doubt.REFUSED, said=said)
     else:

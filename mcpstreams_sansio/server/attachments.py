@@ -9,6 +9,7 @@ from typing import assert_never
 import attrs
 
 from mcpstreams_sansio.connections import Framing
+from mcpstreams_sansio.ids import RequestId
 from mcpstreams_sansio.server.calls import BodyPolicy, StreamKind
 from mcpstreams_sansio.server.effects import BeginBody, BodyKind, StreamAttached, StreamDetached
 from mcpstreams_sansio.server.outbox import Connection, Phase
@@ -124,23 +125,22 @@ def end(registry: Registry, stream: Stream, ending: Ending, successor: Connectio
     if ending is Ending.LOST:
         return
     registry.touch(path.connection_id)
-    if path.framing is Framing.HTTP:
-        _end_exchange(registry, path, attachment, ending)
-        return
     resume_id = attachment.origin.request_id if isinstance(attachment.origin, ByResume) else None
     match ending:
+        case Ending.SUPERSEDED:
+            moved = attachment.origin.owes_call and successor is not path
+            _fence(registry, path, stream, [resume_id, stream.request_id if moved and unanswered else None])
+            # On the same connection the call's own answer still comes this way, and what was answered is not again.
+            if moved and path.framing is not Framing.HTTP:
+                registry.forget_origin(stream, path.scope)
+        case Ending.RELEASED if path.framing is Framing.HTTP:
+            path.ask_to_retry(registry.config.retry_ms)
         case Ending.FINISHED | Ending.RELEASED if resume_id is not None:
             path.reply(encode_message(Response(resume_id, {})))
-        case Ending.SUPERSEDED:
-            if resume_id is not None:
-                path.reply(encode_message(refusal(resume_id, Reason.SUPERSEDED)))
-            # On the same connection the call's own answer still comes this way, and what was answered is not again.
-            if attachment.origin.owes_call and successor is not path:
-                if unanswered:
-                    path.reply(encode_message(refusal(stream.request_id, Reason.SUPERSEDED)))
-                registry.forget_origin(stream, path.scope)
         case _:
             pass
+    if path.framing is Framing.HTTP:
+        end_body(registry, path)
 
 
 def untie(registry: Registry, stream: Stream) -> None:
@@ -153,17 +153,19 @@ def untie(registry: Registry, stream: Stream) -> None:
         registry.resumes.pop((path.scope, attachment.origin.request_id), None)
 
 
-def _end_exchange(registry: Registry, path: Connection, attachment: Attachment, ending: Ending) -> None:
-    match ending:
-        case Ending.SUPERSEDED:
-            path.ask_to_retry(registry.config.takeover_retry_ms)
-        case Ending.RELEASED:
-            path.ask_to_retry(registry.config.retry_ms)
-        case Ending.FINISHED if isinstance(attachment.origin, ByResume) and attachment.origin.request_id is not None:
-            path.reply(encode_message(Response(attachment.origin.request_id, {})))
-        case _:
-            pass
-    end_body(registry, path)
+def _fence(registry: Registry, path: Connection, stream: Stream, waiting: list[RequestId | None]) -> None:
+    """Tell a client that another connection has its stream now (rule R14).
+
+    On a connection of its own there is no need for words to a client without attempt numbers: it is asked to come
+    back, and not too soon. One with attempt numbers would take the stream over again, and the other one from it, in
+    turns; so it is told by a refusal of whatever waits there, as on a connection that carries everything.
+    """
+    if path.framing is Framing.HTTP and not stream.peer.marker:
+        path.ask_to_retry(registry.config.takeover_retry_ms)
+        return
+    for request_id in waiting:
+        if request_id is not None:
+            path.reply(encode_message(refusal(request_id, Reason.SUPERSEDED)))
 
 
 def end_body(registry: Registry, path: Connection) -> None:

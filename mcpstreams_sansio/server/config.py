@@ -103,7 +103,7 @@ class StreamsConfig:
     resume_interval: float = attrs.field(default=1.0, validator=not_negative)
     """Seconds between two attachments of one stream that were not saved up; 0 does not limit them (rule Q11h)."""
     takeover_retry_ms: int = attrs.field(default=30_000, validator=at_least_one)
-    """Pause asked of an HTTP client whose stream another one took over (rule R14)."""
+    """Pause asked of an HTTP client without attempt numbers whose stream another one took over (rule R14)."""
     retry_ms: int = attrs.field(default=1_000, validator=at_least_one)
     """Pause asked of an HTTP client whose stream was released (rule H16)."""
 

@@ -31,6 +31,7 @@ from mcpstreams_sansio.server.stream import (
     Handler,
     Stream,
     attachment_of,
+    encode_entry,
     tags_for,
 )
 from mcpstreams_sansio.server.table import StreamSignal, StreamState
@@ -319,11 +320,17 @@ def _say_goodbye(registry: Registry, stream: Stream) -> None:
 
 
 def farewell(stream: Stream, resume_id: RequestId | None) -> Farewell:
-    """Return what is told of a stream that is over: its end, and the result of a resume (rules P17, P35, Q9a, R15)."""
+    """Return what is told of a stream that is over: its end, and the result of a resume (rules P17, P35, Q9a, R15).
+
+    The end of a stream that is complete has a place of its own, and the same bytes as ever (rule R4): so whoever does
+    not have all that comes before it can tell that there was more.
+    """
     payloads = []
     # Nobody is told the end of what was never announced to anybody (rule P37).
     if stream.announced and stream.log.claimable:
-        payloads.append(encode_message(end_notification(StreamEnd(stream.stream_id))))
+        end = end_notification(StreamEnd(stream.stream_id))
+        whole = stream.reason is Reason.FINISHED
+        payloads.append(encode_entry(stream, end, stream.log.produced) if whole else encode_message(end))
     if resume_id is not None:
         payloads.append(encode_message(Response(resume_id, {})))
     return Farewell(tuple(payloads), resume_id)

@@ -85,6 +85,8 @@ class Kind(enum.StrEnum):
     """The same although something is on its way, or the client has no link: the network is slower than a timer."""
     POLL = "poll"
     """Somebody with the token polls the stream of `k1`, from elsewhere."""
+    RIVAL = "rival"
+    """Another client goes on with `k1`, from what its caller has taken so far; its own caller is `k1b`."""
     INTRUDE = "intrude"
     """Somebody without the token resumes the stream of `k1`, from elsewhere."""
 
@@ -101,6 +103,7 @@ UNRELIABLE: Final = frozenset(
         Kind.END_SESSION,
         Kind.HURRY,
         Kind.POLL,
+        Kind.RIVAL,
         Kind.INTRUDE,
     }
 )
@@ -138,6 +141,8 @@ class Bounds:
     """How often the network is slower than a timer. Without it the client always gets its answer in time."""
     polls: int = 0
     intrusions: int = 0
+    rivals: int = 0
+    """How many more clients take a call up."""
     slow_writes: int = 0
     """How many writes the transport does not take at once."""
     slow_takes: int = 0

@@ -23,6 +23,7 @@ from mcpstreams_sansio.client.effects import (
 )
 from mcpstreams_sansio.client.inputs import SavedCall
 from mcpstreams_sansio.ids import RequestId, StreamId
+from mcpstreams_sansio.testing.homes import FIRST
 from mcpstreams_sansio.testing.names import Text, text_of
 from mcpstreams_sansio.testing.properties import Violation
 from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, JSONObject, JSONValue, Notification, Response
@@ -39,6 +40,11 @@ ANSWER: Final[JSONObject] = {"answer": True}
 ASK_CAPABILITY: Final = "sampling"
 FAILURE_CODE: Final = 7
 """How the work fails, if it does: an application's own code."""
+
+
+def call_name(number: int) -> str:
+    """Return how transcripts name a call, and the work on it."""
+    return f"k{number}"
 
 
 def call_params(number: int) -> JSONObject:
@@ -170,17 +176,40 @@ class Guarantee(enum.Enum):
 
     EXACTLY_ONCE = "exactly once"
     AT_LEAST_ONCE = "at least once"
-    GAPS_ARE_TOLD = "gaps are told"
+    AT_LEAST_ONCE_AFTER_A_GAP = "at least once, after a gap"
     """The caller was told that something is missing."""
+    AT_MOST_ONCE = "at most once"
+    """What another client with the same call has acknowledged may be missing, and then the caller is told."""
+    AT_MOST_ONCE_AFTER_A_GAP = "at most once, after a gap"
+    """The caller was told, and has seen nothing since."""
+
+    @property
+    def may_repeat(self) -> bool:
+        """The caller may see what it has seen before."""
+        return self in {Guarantee.AT_LEAST_ONCE, Guarantee.AT_LEAST_ONCE_AFTER_A_GAP}
+
+    @property
+    def may_skip(self) -> bool:
+        """The caller was told that the next thing it sees may not be the next one."""
+        return self in {Guarantee.AT_LEAST_ONCE_AFTER_A_GAP, Guarantee.AT_MOST_ONCE_AFTER_A_GAP}
+
+
+_AFTER_A_GAP: Final = {
+    Guarantee.AT_LEAST_ONCE: Guarantee.AT_LEAST_ONCE_AFTER_A_GAP,
+    Guarantee.AT_MOST_ONCE: Guarantee.AT_MOST_ONCE_AFTER_A_GAP,
+}
+_AFTER_A_MESSAGE: Final = {Guarantee.AT_MOST_ONCE_AFTER_A_GAP: Guarantee.AT_MOST_ONCE}
 
 
 @final
 @attrs.frozen
 class Caller:
-    """The application at the client, waiting for one call."""
+    """The application at a client, waiting for one call."""
 
     number: int
     guarantee: Guarantee
+    home: str = FIRST
+    """Whose client it uses."""
     seen: int = 0
     """The highest number of a message of the work."""
     position: int = 0
@@ -205,9 +234,19 @@ class Caller:
         return text_of(self)
 
     @property
+    def name(self) -> str:
+        """What transcripts call it."""
+        return call_name(self.number) if self.home == FIRST else f"{call_name(self.number)}{self.home}"
+
+    @property
     def dawdles(self) -> bool:
         """It was given something and has not come back."""
         return self.outcome is None and self.saved is None and self.taken < self.position
+
+    @property
+    def has_its_answer(self) -> bool:
+        """The call came to its end, and the caller has what came of it."""
+        return self.outcome in {CallResult.__name__, CallFailed.__name__}
 
     @property
     def is_to_act(self) -> bool:
@@ -223,11 +262,12 @@ class Caller:
         self._check_open()
         number = (item.message.params or {}).get("progress")
         assert isinstance(number, int), "the work numbers what it sends"
-        repeated = self.guarantee is not Guarantee.EXACTLY_ONCE and number <= self.seen
-        later = self.guarantee is Guarantee.GAPS_ARE_TOLD and number > self.seen
+        repeated = self.guarantee.may_repeat and number <= self.seen
+        later = self.guarantee.may_skip and number > self.seen
         if number != self.seen + 1 and not repeated and not later:
             raise Violation("exactly once, in order", f"call {self.number} saw message {number} after {self.seen}")
-        return attrs.evolve(self, seen=max(number, self.seen), position=self._next(item.position))
+        guarantee = _AFTER_A_MESSAGE.get(self.guarantee, self.guarantee)
+        return attrs.evolve(self, seen=max(number, self.seen), position=self._next(item.position), guarantee=guarantee)
 
     def miss(self, gap: GapFound) -> Self:
         """Be told that something is missing.
@@ -238,7 +278,7 @@ class Caller:
         self._check_open()
         if self.guarantee is Guarantee.EXACTLY_ONCE:
             raise Violation("nothing is missing", f"call {self.number} misses messages, and no log was ever full")
-        return attrs.evolve(self, guarantee=Guarantee.GAPS_ARE_TOLD, position=gap.position)
+        return attrs.evolve(self, guarantee=_AFTER_A_GAP.get(self.guarantee, self.guarantee), position=gap.position)
 
     def consider(self, ask: AskReceived) -> Self:
         """See a question.
@@ -305,7 +345,7 @@ class Caller:
         return attrs.evolve(self, outcome=type(end.outcome).__name__, position=end.position, unanswered=())
 
     def _check_all(self, messages: int) -> None:
-        if self.seen != messages and self.guarantee is not Guarantee.GAPS_ARE_TOLD:
+        if self.seen != messages and not self.guarantee.may_skip:
             text = f"call {self.number} has its answer and saw {self.seen} of {messages} messages"
             raise Violation("nothing is missing", text)
 
@@ -314,6 +354,6 @@ class Caller:
             raise Violation("one end, and nothing after it", f"something came for call {self.number} after its end")
 
     def _next(self, position: int) -> int:
-        if position <= self.position and self.guarantee is Guarantee.EXACTLY_ONCE:
+        if position <= self.position and not self.guarantee.may_repeat:
             raise Violation("positions rise", f"call {self.number} was at {self.position} and is at {position}")
         return max(position, self.position)

@@ -32,31 +32,36 @@ from mcpstreams_sansio.client.effects import (
 )
 from mcpstreams_sansio.client.inputs import AnswerAsk, ClientStreamsInput, TakeMessages
 from mcpstreams_sansio.connections import Framing
-from mcpstreams_sansio.ids import CallId
+from mcpstreams_sansio.ids import CallId, ConnectionId
 from mcpstreams_sansio.testing.actions import Peers, Transport
-from mcpstreams_sansio.testing.application import ANSWER, Caller, Guarantee
+from mcpstreams_sansio.testing.application import ANSWER, Caller
+from mcpstreams_sansio.testing.homes import Home
 from mcpstreams_sansio.testing.properties import Violation
 from mcpstreams_sansio.testing.state import Role, State
 from mcpstreams_sansio.testing.wires import End, Post, Wire
 from mcpstreams_sansio.wire.jsonrpc import Response, encode_message
+from mcpstreams_sansio.wire.refusals import Reason
 
 
-def tell_client(state: State, *events: ClientStreamsInput) -> None:
-    """Tell the client's machine, and do what it wants done, in order."""
+def tell_client(state: State, home: str, *events: ClientStreamsInput) -> None:
+    """Tell a client's machine, and do what it wants done, in order."""
     waiting = collections.deque(events)
     while waiting:
         event = waiting.popleft()
         state.happened.append((Role.CLIENT_IS_TOLD, event))
-        state.client, effects = state.client.handle(event, state.now)
+        machine, effects = state.homes[home].machine.handle(event, state.now)
+        state.homes[home] = attrs.evolve(state.homes[home], machine=machine)
         for effect in effects:
             state.happened.append((Role.CLIENT_WANTS, effect))
+            if isinstance(effect, SendOnPath | ReadAgain) and state.transport is Transport.HTTP:
+                begin_exchange(state, state.homes[home], effect.connection_id)
             carry_out(effect, state)
             match effect:
                 case ItemReceived(call_id=call_id) | GapFound(call_id=call_id) | CallFinished(call_id=call_id):
                     waiting.extend(_come_back(state, call_id))
                 case AskReceived(call_id=call_id) if call_id is not None:
                     waiting.extend(_come_back(state, call_id))
-                case AskReceived(call_id=None, ask_id=ask_id) if state.guarantee is Guarantee.AT_LEAST_ONCE:
+                case AskReceived(call_id=None, ask_id=ask_id) if state.guarantee.may_repeat:
                     # Nothing tells which call it belongs to, so it is answered for all of them.
                     waiting.append(AnswerAsk(None, ask_id, Response(ask_id, ANSWER)))
                 case _:
@@ -78,15 +83,15 @@ def _come_back(state: State, call_id: CallId) -> list[TakeMessages]:
     return [take(state, call_id)]
 
 
-def _send(state: State, effect: SendOnPath | ReadAgain, post: Post) -> None:
-    wire = state.wire_of_client(effect.connection_id)
-    if state.transport is Transport.MULTIPLEXED:
-        state.put(_in_use(wire).post(post))
-    elif wire is not None or state.scope is None:
+def begin_exchange(state: State, home: Home, connection_id: ConnectionId) -> None:
+    """Open the exchange that a client is about to send its one message on.
+
+    Raises:
+        Violation: There is such an exchange, or the client has no session.
+    """
+    if state.wire_of_client(connection_id) is not None or home.scope is None:
         raise Violation("one message, one exchange", "the client sends on an exchange again, or without a session")
-    else:
-        exchange = Wire(state.fresh_wire(), Framing.HTTP, effect.connection_id, scope=state.scope)
-        state.put(exchange.post(post))
+    state.put(Wire(state.fresh_wire(), home.name, Framing.HTTP, connection_id, scope=home.scope))
 
 
 def _in_use(wire: Wire | None) -> Wire:
@@ -103,12 +108,13 @@ def carry_out(effect: ClientStreamsEffect, state: State) -> None:
 
 @carry_out.register
 def _send_on_path(effect: SendOnPath, state: State) -> None:
-    _send(state, effect, Post(encode_message(effect.message), effect.last_event_id))
+    wire = _in_use(state.wire_of_client(effect.connection_id))
+    state.put(wire.post(Post(encode_message(effect.message), effect.last_event_id)))
 
 
 @carry_out.register
 def _read_again(effect: ReadAgain, state: State) -> None:
-    _send(state, effect, Post(None, effect.last_event_id))
+    state.put(_in_use(state.wire_of_client(effect.connection_id)).post(Post(None, effect.last_event_id)))
 
 
 @carry_out.register
@@ -125,7 +131,7 @@ def _item(effect: ItemReceived, state: State) -> None:
 def _ask(effect: AskReceived, state: State) -> None:
     if effect.call_id is not None:
         state.callers[effect.call_id] = state.callers[effect.call_id].consider(effect)
-    elif state.guarantee is Guarantee.EXACTLY_ONCE:
+    elif not state.guarantee.may_repeat:
         raise Violation("a question belongs to a call", "the client can not tell which call it is asked in")
 
 
@@ -149,6 +155,8 @@ def _check_outcome(state: State, caller: Caller, outcome: Outcome) -> None:
     match outcome:
         case CallNotRun() if caller.number in state.witness.executed:
             raise Violation("not run is not run", f"call {caller.number} ran, and its caller is told that it did not")
+        case CallLost(reason=reason) if _went_elsewhere(state, caller, reason):
+            pass
         case CallNotRun() | CallLost() if not late and not caller.cancelled:
             raise Violation("an answer in the end", f"call {caller.number} is given up while it can be had")
         case CallLost(reason=reason) if reason not in state.witness.gone.values():
@@ -157,6 +165,18 @@ def _check_outcome(state: State, caller: Caller, outcome: Outcome) -> None:
             raise Violation("an answer in the end", f"call {caller.number} is given up: {doubt.value}")
         case _:
             pass
+
+
+def _went_elsewhere(state: State, caller: Caller, reason: Reason) -> bool:
+    """Return whether a caller is told rightly that another client has its call now, or has had its answer."""
+    others = [each for each in state.callers_of(caller.number) if each is not caller]
+    match reason:
+        case Reason.SUPERSEDED:
+            return any(other.outcome is None or other.has_its_answer for other in others)
+        case Reason.FINISHED:
+            return any(other.has_its_answer for other in others)
+        case _:
+            return False
 
 
 def _excuses(state: State, late: bool) -> set[Doubt]:

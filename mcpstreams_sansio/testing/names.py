@@ -30,10 +30,12 @@ FAR: Final = 2.0**30
 
 _NAME: Final = re.compile(
     r"((?:stream|token|scope|ask)-[0-9]{5}"  # given by the world
-    r"|instance(?:-[0-9]+)?\.[0-9]+"  # given by the client's machine: requests about a call, attempts
+    r"|instance[0-9]*(?:-[0-9]+)?\.[0-9]+"  # given by a client's machine: requests about a call, attempts
     r"|(?<![A-Za-z0-9_-])[A-Za-z0-9_-]{43}(?![A-Za-z0-9_-]))"  # derived from entropy
 )
-_ATTEMPT: Final = "instance."
+_ATTEMPT: Final = re.compile(r"instance([0-9]*)\.([0-9]+)")
+_MANY_ATTEMPTS: Final = 1_000_000
+"""More than one client ever makes."""
 _UNKNOWN: Final = 1 << 30
 """More names than any world has."""
 _REMEMBERED: Final = 65_536
@@ -44,7 +46,7 @@ _DIGESTS: Final[dict[bytes, str]] = {}
 """The names behind digests; what a name is digested to is the same in every world."""
 
 Name: TypeAlias = str | int
-"""Text, or the id of a connection. A number below 1 is an attempt of the client: of those, order matters as well."""
+"""Text, or the id of a connection. A number below 1 is an attempt of a client: among its own, order matters as well."""
 
 
 @final
@@ -68,6 +70,11 @@ def stream_name(number: int) -> StreamId:
 def token_name(number: int) -> Secret:
     """Return the token of a stream."""
     return remembered(Secret(f"token-{number:05}"))
+
+
+def instance_name(number: int) -> str:
+    """Return what a client calls itself, in its attempts and the ids of its requests."""
+    return "instance" if number == 1 else f"instance{number}"
 
 
 def connection_name(number: int) -> ConnectionId:
@@ -146,7 +153,8 @@ def _split(value: str | bytes) -> tuple[str, tuple[Name, ...]]:
 
 
 def _attempt_or_name(part: str) -> Name:
-    return -int(part.removeprefix(_ATTEMPT)) if part.startswith(_ATTEMPT) else part
+    attempt = _ATTEMPT.fullmatch(part)
+    return part if attempt is None else -(_MANY_ATTEMPTS * int(attempt[1] or 1) + int(attempt[2]))
 
 
 def _write_text(value: str | bytes, words: _Words, names: _Names) -> None:

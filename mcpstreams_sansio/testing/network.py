@@ -19,13 +19,14 @@ from mcpstreams_sansio.client.inputs import (
     ServerTraits,
 )
 from mcpstreams_sansio.connections import ConnectionLost, DeadlineReached, Framing, Written
-from mcpstreams_sansio.ids import ConnectionId
 from mcpstreams_sansio.server.effects import BodyKind
 from mcpstreams_sansio.server.inputs import ConnectionOpened, LogWritten, ScopeEnded
 from mcpstreams_sansio.testing.actions import Peers, Transport
 from mcpstreams_sansio.testing.client_side import tell_client
 from mcpstreams_sansio.testing.frames import Frame
 from mcpstreams_sansio.testing.fronts import inputs_of
+from mcpstreams_sansio.testing.homes import FIRST, Home
+from mcpstreams_sansio.testing.machines import EffectT, EventT, Shared
 from mcpstreams_sansio.testing.names import FAR, HORIZON
 from mcpstreams_sansio.testing.server_side import frame_of, tell_server
 from mcpstreams_sansio.testing.state import State
@@ -38,23 +39,31 @@ _SUCCESS: Final = range(200, 300)
 
 
 def can_connect(state: State) -> Sequence[str | None]:
-    """The client has no way to send."""
-    return [None] if state.scope is None else []
+    """A client has no way to send."""
+    return [_target(home) for home in state.homes.values() if home.scope is None]
 
 
-def connect(state: State, _: str) -> None:
+def _target(home: Home) -> str | None:
+    """Return how an action names a client; the only one there usually is needs no name."""
+    return None if home.name == FIRST else home.name
+
+
+def connect(state: State, name: str) -> None:
     """A handshake is done, over a new multiplexed connection or for a new HTTP session."""
-    state.scope = state.session = state.fresh_scope()
+    home = state.homes[name or FIRST]
+    scope = state.fresh_scope()
     marker = state.peers is Peers.MARKER
     traits = ServerTraits(marker, INSTANCE, FAR) if marker else ServerTraits()
     if state.transport is Transport.HTTP:
-        tell_client(state, LinkUp(None, traits))
+        state.sessions |= {scope}
+        state.homes[home.name] = home.connected(scope, None)
+        tell_client(state, home.name, LinkUp(None, traits))
         return
-    connection_id = state.fresh_connection()
-    state.shared = state.fresh_wire()
-    state.put(Wire(state.shared, Framing.MESSAGES, connection_id, connection_id, state.scope, server=End.OPEN))
-    tell_server(state, ConnectionOpened(connection_id, Framing.MESSAGES, state.scope))
-    tell_client(state, LinkUp(connection_id, traits))
+    connection_id, wire = state.fresh_connection(), state.fresh_wire()
+    state.homes[home.name] = home.connected(scope, wire)
+    state.put(Wire(wire, home.name, Framing.MESSAGES, connection_id, connection_id, scope, server=End.OPEN))
+    tell_server(state, ConnectionOpened(connection_id, Framing.MESSAGES, scope))
+    tell_client(state, home.name, LinkUp(connection_id, traits))
 
 
 def with_posts(state: State) -> Sequence[str | None]:
@@ -68,7 +77,7 @@ def deliver_up(state: State, name: str) -> None:
     connection_id = wire.server_id
     if connection_id is not None:
         state.put(wire)
-    elif wire.scope is None or wire.scope != state.session:
+    elif wire.scope not in state.sessions:
         refused = attrs.evolve(wire, server=End.FAREWELL)
         state.put(refused.write(Head(BodyKind.EMPTY, _NOT_FOUND), Close()))
         return
@@ -93,7 +102,7 @@ def deliver_down(state: State, name: str) -> None:
             _read_head(state, wire, item)
         case Chunk():
             state.put(wire)
-            _read_frame(state, wire.client_id, frame_of(before, item.data), len(item.data))
+            _read_frame(state, wire, frame_of(before, item.data), len(item.data))
         case Close():
             _lose(state, wire, stragglers=True)
         case unknown:
@@ -103,25 +112,26 @@ def deliver_down(state: State, name: str) -> None:
 def _read_head(state: State, wire: Wire, head: Head) -> None:
     if head.status in _SUCCESS:
         state.put(wire)
-        tell_client(state, PathAccepted(wire.client_id))
+        tell_client(state, wire.home, PathAccepted(wire.client_id))
         return
     state.put(wire.lost_for_client(stragglers=False))
     if head.status != _NOT_FOUND:
-        tell_client(state, PathRefused(wire.client_id, head.status, head.retry_after))
+        tell_client(state, wire.home, PathRefused(wire.client_id, head.status, head.retry_after))
         return
-    tell_client(state, PathUnsent(wire.client_id))
-    if state.scope == wire.scope:
-        state.scope = None
-        tell_client(state, LinkDown())
+    tell_client(state, wire.home, PathUnsent(wire.client_id))
+    home = state.homes[wire.home]
+    if home.scope == wire.scope:
+        state.homes[wire.home] = home.alone()
+        tell_client(state, wire.home, LinkDown())
 
 
-def _read_frame(state: State, client_id: ConnectionId, frame: Frame, size: int) -> None:
+def _read_frame(state: State, wire: Wire, frame: Frame, size: int) -> None:
     if frame.retry_ms is not None:
-        tell_client(state, RetryReceived(client_id, frame.retry_ms))
+        tell_client(state, wire.home, RetryReceived(wire.client_id, frame.retry_ms))
     if frame.message is not None:
-        tell_client(state, MessageReceived(client_id, frame.message, frame.event_id, size))
+        tell_client(state, wire.home, MessageReceived(wire.client_id, frame.message, frame.event_id, size))
     elif frame.event_id is not None:
-        tell_client(state, PositionReceived(client_id, frame.event_id))
+        tell_client(state, wire.home, PositionReceived(wire.client_id, frame.event_id))
 
 
 def with_write(state: State) -> Sequence[str | None]:
@@ -166,10 +176,10 @@ def straggle(state: State, name: str) -> None:
 def _lose(state: State, wire: Wire, stragglers: bool) -> None:
     state.put(wire.lost_for_client(stragglers))
     if wire.framing is Framing.HTTP:
-        tell_client(state, ConnectionLost(wire.client_id))
+        tell_client(state, wire.home, ConnectionLost(wire.client_id))
     else:
-        state.shared = state.scope = None
-        tell_client(state, LinkDown())
+        state.homes[wire.home] = state.homes[wire.home].alone()
+        tell_client(state, wire.home, LinkDown())
 
 
 def can_fade(state: State) -> Sequence[str | None]:
@@ -205,14 +215,17 @@ notice = _notice
 
 def can_end_session(state: State) -> Sequence[str | None]:
     """An HTTP session can end."""
-    return [None] if state.left.sessions and state.session is not None and state.transport is Transport.HTTP else []
+    return (
+        [_target(home) for home in state.homes.values() if home.scope in state.sessions] if state.left.sessions else []
+    )
 
 
-def end_session(state: State, _: str) -> None:
-    """The server ends the session; the client learns it when it next sends."""
+def end_session(state: State, name: str) -> None:
+    """The server ends a session; its client learns it when it next sends."""
     state.left = state.left.spend("sessions")
-    assert state.session is not None
-    ended, state.session = state.session, None
+    ended = state.homes[name or FIRST].scope
+    assert ended is not None, "only what is there can end"
+    state.sessions -= {ended}
     tell_server(state, ScopeEnded(ended))
 
 
@@ -229,8 +242,9 @@ def log(state: State, _: str) -> None:
 
 def next_moment(state: State) -> float | None:
     """Return when something is due."""
-    moments = [when for when in (state.server.next_deadline(), state.client.next_deadline()) if when is not None]
-    return min(moments, default=None)
+    moments = [state.server.next_deadline()]
+    moments += [home.machine.next_deadline() for home in state.homes.values()]
+    return min((when for when in moments if when is not None), default=None)
 
 
 def _somebody_waits(state: State) -> bool:
@@ -242,7 +256,7 @@ def _somebody_waits(state: State) -> bool:
 def _quiet(state: State) -> bool:
     """Return whether nothing happens by itself: nothing is on its way, the link is up, no caller is to act."""
     return (
-        state.scope is not None
+        all(home.scope is not None for home in state.homes.values())
         and state.disk.batch is None
         and all(wire.quiet for wire in state.wires.values())
         and not any(caller.is_to_act for caller in state.callers.values())
@@ -259,10 +273,16 @@ def wait(state: State, _: str) -> None:
     moment = next_moment(state)
     assert moment is not None, "somebody waits"
     state.now = max(state.now, moment)
-    for side, tell in ((state.server, tell_server), (state.client, tell_client)):
-        deadline = side.next_deadline()
-        if deadline is not None and deadline <= state.now:
-            tell(state, DeadlineReached())
+    if _due(state, state.server):
+        tell_server(state, DeadlineReached())
+    for home in list(state.homes.values()):
+        if _due(state, home.machine):
+            tell_client(state, home.name, DeadlineReached())
+
+
+def _due(state: State, machine: Shared[EventT, EffectT]) -> bool:
+    deadline = machine.next_deadline()
+    return deadline is not None and deadline <= state.now
 
 
 def can_hurry(state: State) -> Sequence[str | None]:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from mcpstreams_sansio.client.inputs import AnswerAsk, AttachCall, CancelCall, DetachCall, MakeCall
+import attrs
+
+from mcpstreams_sansio.client.effects import CallDetached
+from mcpstreams_sansio.client.inputs import AnswerAsk, AttachCall, CancelCall, DetachCall, MakeCall, SavedCall
 from mcpstreams_sansio.connections import ConnectionLost, Framing
 from mcpstreams_sansio.ids import ConnectionId, Secret
 from mcpstreams_sansio.server.inputs import (
@@ -25,15 +28,17 @@ from mcpstreams_sansio.testing.application import (
     Caller,
     Work,
     WorkState,
+    call_name,
     call_params,
     failure,
     success,
 )
 from mcpstreams_sansio.testing.client_side import take, tell_client
 from mcpstreams_sansio.testing.frames import read_message
+from mcpstreams_sansio.testing.homes import FIRST
 from mcpstreams_sansio.testing.properties import Violation
 from mcpstreams_sansio.testing.server_side import tell_server
-from mcpstreams_sansio.testing.state import State, call_name
+from mcpstreams_sansio.testing.state import State
 from mcpstreams_sansio.testing.wires import Chunk, Down, End, Wire
 from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, Message, Response
 from mcpstreams_sansio.wire.refusals import Reason, read_refusal
@@ -44,7 +49,7 @@ VISIT: Final = "visit"
 
 
 def _callers(state: State, wanted: Callable[[Caller], bool]) -> Sequence[str]:
-    return [call_name(caller.number) for caller in state.callers.values() if wanted(caller)]
+    return [caller.name for caller in state.callers.values() if wanted(caller)]
 
 
 def _works(state: State, wanted: Callable[[Work], bool]) -> Sequence[str]:
@@ -53,15 +58,15 @@ def _works(state: State, wanted: Callable[[Work], bool]) -> Sequence[str]:
 
 def can_call(state: State) -> Sequence[str]:
     """Calls are left to be made."""
-    made = len(state.callers)
+    made = state.calls_made
     return [call_name(made + 1)] if made < state.left.calls else []
 
 
 def call(state: State, _: str) -> None:
     """The caller makes its call."""
-    number, call_id = len(state.callers) + 1, state.fresh_call()
+    number, call_id = state.calls_made + 1, state.fresh_call()
     state.callers[call_id] = Caller(number, state.guarantee)
-    tell_client(state, MakeCall(call_id, METHOD, call_params(number), state.fresh_entropy()))
+    tell_client(state, FIRST, MakeCall(call_id, METHOD, call_params(number), state.fresh_entropy()))
 
 
 def can_take(state: State) -> Sequence[str]:
@@ -71,7 +76,8 @@ def can_take(state: State) -> Sequence[str]:
 
 def come_back(state: State, name: str) -> None:
     """The caller comes back for more."""
-    tell_client(state, take(state, state.call_id_of(name)))
+    call_id = state.call_id_of(name)
+    tell_client(state, state.callers[call_id].home, take(state, call_id))
 
 
 def can_answer(state: State) -> Sequence[str]:
@@ -83,7 +89,7 @@ def answer(state: State, name: str) -> None:
     """The caller answers the oldest question."""
     call_id = state.call_id_of(name)
     ask_id, state.callers[call_id] = state.callers[call_id].answer()
-    tell_client(state, AnswerAsk(call_id, ask_id, Response(ask_id, ANSWER)))
+    tell_client(state, state.callers[call_id].home, AnswerAsk(call_id, ask_id, Response(ask_id, ANSWER)))
 
 
 def can_cancel(state: State) -> Sequence[str]:
@@ -98,7 +104,7 @@ def cancel(state: State, name: str) -> None:
     call_id = state.call_id_of(name)
     state.left = state.left.spend("cancels")
     state.callers[call_id] = state.callers[call_id].cancel()
-    tell_client(state, CancelCall(call_id))
+    tell_client(state, state.callers[call_id].home, CancelCall(call_id))
 
 
 def _wants_more(caller: Caller) -> bool:
@@ -113,7 +119,8 @@ def can_detach(state: State) -> Sequence[str]:
 def detach(state: State, name: str) -> None:
     """The caller lets go of the call."""
     state.left = state.left.spend("detaches")
-    tell_client(state, DetachCall(state.call_id_of(name)))
+    call_id = state.call_id_of(name)
+    tell_client(state, state.callers[call_id].home, DetachCall(call_id))
 
 
 def can_attach(state: State) -> Sequence[str]:
@@ -126,7 +133,37 @@ def attach(state: State, name: str) -> None:
     saved, caller = state.callers.pop(state.call_id_of(name)).go_on()
     call_id = state.fresh_call()
     state.callers[call_id] = caller
-    tell_client(state, AttachCall(call_id, saved, state.fresh_entropy()))
+    tell_client(state, caller.home, AttachCall(call_id, saved, state.fresh_entropy()))
+
+
+def can_rival(state: State) -> Sequence[str]:
+    """Another client can have what brings a call back, from the moment on when there is something that names it."""
+    if not state.left.rivals:
+        return []
+    return _callers(state, lambda caller: caller.home == FIRST and _wants_more(caller) and _named(state, caller))
+
+
+def rival(state: State, name: str) -> None:
+    """Another client goes on with a call, while its own client does so as well (rule R14)."""
+    state.left = state.left.spend("rivals")
+    caller = state.callers[state.call_id_of(name)]
+    saved = _would_save(state, caller)
+    home, state.spare = state.spare[0], state.spare[1:]
+    state.homes[home.name] = home
+    call_id = state.fresh_call()
+    state.callers[call_id] = attrs.evolve(caller.let_go(saved), saved=None, home=home.name)
+    tell_client(state, home.name, AttachCall(call_id, saved, state.fresh_entropy()))
+
+
+def _named(state: State, caller: Caller) -> bool:
+    saved = _would_save(state, caller)
+    return saved.key is not None or saved.stream_id is not None
+
+
+def _would_save(state: State, caller: Caller) -> SavedCall:
+    """Return what letting go of a call would give. Its own client is not told, and does not let go."""
+    _, effects = state.homes[caller.home].machine.handle(DetachCall(state.call_id_of(caller.name)), state.now)
+    return next(effect.saved for effect in effects if isinstance(effect, CallDetached))
 
 
 def can_send(state: State) -> Sequence[str]:
@@ -244,7 +281,7 @@ def intrude(state: State, name: str) -> None:
 def _visit(state: State, connection_id: ConnectionId, event: PeerInput) -> Message | None:
     """Make a request from a connection of its own; return the reply, unless it has to wait for the disk."""
     scope = state.fresh_scope()
-    state.put(Wire(VISIT, Framing.MESSAGES, connection_id, connection_id, scope, server=End.OPEN))
+    state.put(Wire(VISIT, VISIT, Framing.MESSAGES, connection_id, connection_id, scope, server=End.OPEN))
     tell_server(state, ConnectionOpened(connection_id, Framing.MESSAGES, scope), event)
     told = state.wires[VISIT].down
     state.put(state.wires[VISIT].lost_for_client(stragglers=False).lost_for_server())

@@ -120,7 +120,7 @@ def _write_log(effect: WriteLog, state: State) -> None:
 @carry_out.register
 def _start(effect: StartCall, state: State) -> None:
     number = called_number(effect.request.params)
-    if state.caller_of(number).outcome == CallNotRun.__name__:
+    if any(caller.outcome == CallNotRun.__name__ for caller in state.callers_of(number)):
         raise Violation("not run is not run", f"call {number} runs, and its caller was told that it never would")
     state.witness.start(number, effect.stream_id, disk_of(state))
     state.works[effect.stream_id] = Work(
@@ -151,8 +151,8 @@ def _ask_answered(effect: AskAnswered, state: State) -> None:
 @carry_out.register
 def _ask_failed(effect: AskFailed, state: State) -> None:
     work = state.works[effect.stream_id]
-    caller = state.caller_of(work.number)
-    has_answered = caller.outcome is None and effect.ask_id in caller.asked
+    callers = state.callers_of(work.number)
+    has_answered = any(caller.outcome is None and effect.ask_id in caller.asked for caller in callers)
     if effect.failure is AskFailure.TIMED_OUT and has_answered and not state.late:
         raise Violation("an answer arrives", f"the work on call {work.number} gets no answer, though one was given")
     if not work.over:

@@ -15,8 +15,9 @@ from mcpstreams_sansio.ids import CallId, ConnectionId, Entropy, Secret, StreamI
 from mcpstreams_sansio.server.effects import StreamsEffect
 from mcpstreams_sansio.server.inputs import Scope, StreamsInput
 from mcpstreams_sansio.testing.actions import Bounds, Peers, Transport
-from mcpstreams_sansio.testing.application import Caller, Guarantee, Work
+from mcpstreams_sansio.testing.application import Caller, Guarantee, Work, call_name
 from mcpstreams_sansio.testing.disk import Disk
+from mcpstreams_sansio.testing.homes import Home
 from mcpstreams_sansio.testing.machines import Shared
 from mcpstreams_sansio.testing.names import Text, connection_name, numbered, stream_name, text_of, token_name
 from mcpstreams_sansio.testing.wires import Wire
@@ -70,7 +71,10 @@ class State:
     left: Bounds
     """What can still happen."""
     server: Shared[StreamsInput, StreamsEffect]
-    client: Shared[ClientStreamsInput, ClientStreamsEffect]
+    spare: tuple[Home, ...]
+    """Clients that have not come yet."""
+    homes: dict[str, Home]
+    """The clients, by their names."""
     disk: Disk = attrs.field(factory=Disk)
     wires: dict[str, Wire] = attrs.field(factory=dict)
     works: dict[StreamId, Work] = attrs.field(factory=dict)
@@ -79,12 +83,8 @@ class State:
     callers: dict[CallId, Caller] = attrs.field(factory=dict)
     witness: Witness = attrs.field(factory=Witness)
     counters: Counters = attrs.field(factory=Counters)
-    scope: Scope | None = None
-    """Where the client is at home now; None if it has to connect first."""
-    session: Scope | None = None
-    """The HTTP session that the server knows."""
-    shared: str | None = None
-    """The multiplexed wire that the client uses now."""
+    sessions: frozenset[Scope] = frozenset()
+    """The HTTP sessions that the server knows."""
     now: float = 0.0
     happened: list[tuple[Role, Happening]] = attrs.field(factory=list)
     """What the last action has led to, in order."""
@@ -95,7 +95,9 @@ class State:
     def guarantee(self) -> Guarantee:
         """What callers may rely on: without our extension event ids count within a session (rules R4, R8, case C5)."""
         exact = self.tells_positions and (self.peers is Peers.MARKER or not self.bounds.sessions)
-        return Guarantee.EXACTLY_ONCE if exact else Guarantee.AT_LEAST_ONCE
+        if not exact:
+            return Guarantee.AT_LEAST_ONCE
+        return Guarantee.AT_MOST_ONCE if self.bounds.rivals else Guarantee.EXACTLY_ONCE
 
     @property
     def tells_positions(self) -> bool:
@@ -166,11 +168,16 @@ class State:
 
     def call_id_of(self, target: str) -> CallId:
         """Return what the client's machine calls a call, by the call's name."""
-        return next(call_id for call_id, caller in self.callers.items() if call_name(caller.number) == target)
+        return next(call_id for call_id, caller in self.callers.items() if caller.name == target)
 
-    def caller_of(self, number: int) -> Caller:
-        """Return who waits for a call."""
-        return next(caller for caller in self.callers.values() if caller.number == number)
+    def callers_of(self, number: int) -> list[Caller]:
+        """Return all who wait for a call: one at most, unless other clients have taken it up."""
+        return [caller for caller in self.callers.values() if caller.number == number]
+
+    @property
+    def calls_made(self) -> int:
+        """How many calls were made, whoever else has taken them up."""
+        return len({caller.number for caller in self.callers.values()})
 
     def fresh_call(self) -> CallId:
         """Return the id of a call, for the client's machine: they rise."""
@@ -199,7 +206,8 @@ class State:
             self.bounds,
             self.left,
             self.server,
-            self.client,
+            self.spare,
+            self.homes.copy(),
             self.disk,
             self.wires.copy(),
             self.works.copy(),
@@ -207,9 +215,7 @@ class State:
             self.callers.copy(),
             self.witness.fork(),
             self.counters.fork(),
-            self.scope,
-            self.session,
-            self.shared,
+            self.sessions,
             self.now,
         )
 
@@ -217,7 +223,7 @@ class State:
         """Say whether every call was made and has its outcome, and nothing of it is left at the server."""
         outcomes = [caller.outcome for caller in self.callers.values()]
         return (
-            len(outcomes) == self.left.calls
+            self.calls_made == self.left.calls
             and None not in outcomes
             and all(work.over for work in self.works.values())
             and self.witness.opened <= self.witness.gone.keys()
@@ -229,7 +235,8 @@ class State:
         The machines come first: they name nearly all there is, in an order of their own. By what is named so, the
         wires are sorted, since in which order they were opened makes no difference any more.
         """
-        ordered = [_text_of_bounds(self.left), self.server.text(self.now), self.client.text(self.now)]
+        ordered = [_text_of_bounds(self.left), self.server.text(self.now)]
+        ordered += [home.machine.text(self.now) for home in self.homes.values()]
         ordered += [work.text for work in self.works.values()]
         ordered += [caller.text for caller in self.callers.values()]
         ordered.append(self._text_of_rest())
@@ -240,14 +247,14 @@ class State:
         witness = self.witness
         return text_of(
             (
+                len(self.homes),
                 len(self.wires),
                 len(self.works),
                 len(self.callers),
                 tuple([self.tokens[stream_id] for stream_id in self.works]),
                 self.disk.batch is None,
-                self.scope,
-                self.session,
-                None if self.shared is None else self.wires[self.shared].client_id,
+                self.sessions,
+                tuple([(home.scope, home.wire and self.wires[home.wire].client_id) for home in self.homes.values()]),
                 tuple([(stream_id, servers.get(wire)) for stream_id, wire in witness.attached.items()]),
                 tuple([(servers.get(wire), ended) for wire, ended in witness.ended.items() if ended]),
                 witness.opened,
@@ -260,8 +267,3 @@ class State:
 @functools.lru_cache(1_024)
 def _text_of_bounds(bounds: Bounds) -> Text:
     return text_of(bounds)
-
-
-def call_name(number: int) -> str:
-    """Return how transcripts name a call."""
-    return f"k{number}"

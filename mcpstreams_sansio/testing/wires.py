@@ -76,6 +76,8 @@ class Wire:
     """One connection, with what is in flight on it."""
 
     name: str
+    home: str
+    """Whose client is at its other end."""
     framing: Framing
     client_id: ConnectionId
     """How the client's machine calls it."""
@@ -136,6 +138,7 @@ class Wire:
 
     def _content(self) -> tuple[object, ...]:
         return (
+            self.home,
             self.framing,
             self.client_id,
             self.server_id,

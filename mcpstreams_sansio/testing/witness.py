@@ -77,7 +77,8 @@ class Witness:
             return
         if frame.sequence is not None:
             self._check_entry(wire, stream_id, frame.sequence, disk)
-        if stream_id in self.ended.get(wire, ()):
+        # Of a stream that is over, whoever comes again is told the end again (rule Q9a).
+        if stream_id in self.ended.get(wire, ()) and not (frame.is_end and stream_id in self.gone):
             raise Violation("end is last, and once", f"something of {stream_id} comes after its end")
         if frame.is_end:
             if disk is not None and not disk.ended(stream_id):

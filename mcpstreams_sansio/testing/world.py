@@ -9,14 +9,14 @@ from typing import Final, Self, final
 import attrs
 
 from mcpstreams_sansio.client.config import ClientConfig
-from mcpstreams_sansio.client.streams import ClientStreams
 from mcpstreams_sansio.errors import LocalProtocolError
 from mcpstreams_sansio.server.config import StreamsConfig
 from mcpstreams_sansio.server.streams import ServerStreams
 from mcpstreams_sansio.testing import network, people
 from mcpstreams_sansio.testing.actions import Bounds, Kind, Peers, Transport, reliable
+from mcpstreams_sansio.testing.homes import fresh_homes
 from mcpstreams_sansio.testing.machines import Shared
-from mcpstreams_sansio.testing.names import FAR, connection_name
+from mcpstreams_sansio.testing.names import FAR, instance_name
 from mcpstreams_sansio.testing.narration import goals_of, narrate
 from mcpstreams_sansio.testing.properties import Action, Eventually
 from mcpstreams_sansio.testing.state import State
@@ -56,11 +56,9 @@ _MOVES: Final[Mapping[Kind, _Move]] = {
     Kind.WAIT: _Move(network.can_wait, network.wait),
     Kind.HURRY: _Move(network.can_hurry, network.hurry),
     Kind.POLL: _Move(people.can_poll, people.poll),
+    Kind.RIVAL: _Move(people.can_rival, people.rival),
     Kind.INTRUDE: _Move(people.can_intrude, people.intrude),
 }
-
-_FIRST_EXCHANGE: Final = 500_000
-"""What the client's machine numbers its exchanges from, so that no connection of the server's has the same name."""
 
 _STALL_TIMEOUT: Final = 8.0
 
@@ -80,7 +78,7 @@ SERVER_CONFIG: Final = StreamsConfig(
 """Times that are powers of two, so that equal moments are equal to the last bit."""
 
 CLIENT_CONFIG: Final = ClientConfig(
-    instance="instance",
+    instance=instance_name(1),
     retry_floor=1.0,
     retry_ceiling=4.0,
     retry_jitter=0.0,
@@ -129,15 +127,13 @@ class StreamsWorld:
                 window=bounds.window or server_config.window,
             )
         )
-        client = ClientStreams(
-            attrs.evolve(
-                client_config,
-                poll_first=bool(bounds.poll_first),
-                max_unread=bounds.max_unread or client_config.max_unread,
-            ),
-            connection_name(_FIRST_EXCHANGE),
+        clients = attrs.evolve(
+            client_config,
+            poll_first=bool(bounds.poll_first),
+            max_unread=bounds.max_unread or client_config.max_unread,
         )
-        self.state = State(transport, peers, bounds, bounds, Shared(server), Shared(client))
+        first, *spare = fresh_homes(clients, 1 + bounds.rivals)
+        self.state = State(transport, peers, bounds, bounds, Shared(server), tuple(spare), {first.name: first})
         self._setting = f"{transport.value} {peers.value} {bounds}".strip()
 
     @classmethod

@@ -5,7 +5,15 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from mcpstreams_sansio.client.effects import AskReceived, CallFailed, CallFinished, CallResult, ItemReceived, Outcome
+from mcpstreams_sansio.client.effects import (
+    AskReceived,
+    CallFailed,
+    CallFinished,
+    CallResult,
+    GapFound,
+    ItemReceived,
+    Outcome,
+)
 from mcpstreams_sansio.ids import CallId, StreamId
 from mcpstreams_sansio.testing import Violation
 from mcpstreams_sansio.testing.actions import Bounds
@@ -106,3 +114,18 @@ def test_bounds_are_written_and_read() -> None:
     assert Bounds.parse(str(bounds)) == bounds
     assert Bounds.parse("") == Bounds()
     assert bounds.spend("cuts") == attrs.evolve(bounds, cuts=1)
+
+
+def test_what_another_client_has_acknowledged_may_be_missing_once_that_was_told() -> None:
+    shared = Caller(1, Guarantee.AT_MOST_ONCE)
+    with pytest.raises(Violation, match="exactly once, in order"):
+        shared.see(item(2))
+    with pytest.raises(Violation, match="positions rise"):
+        shared.see(item(1)).see(item(2, 2))
+    with pytest.raises(Violation, match="nothing is missing"):
+        shared.finish(end(CallResult(success(7, 1).result)), 1)
+    behind = shared.miss(GapFound(CallId(1), 4, 3)).see(item(4, 5))
+    for wrong in (item(4, 6), item(6, 6)):
+        with pytest.raises(Violation, match="exactly once, in order"):
+            behind.see(wrong)
+    assert shared.miss(GapFound(CallId(1), 4, 3)).finish(end(CallResult(success(7, 1).result)), 3).has_its_answer

@@ -58,6 +58,10 @@ WORLDS = [
     "http marker failures=1 cancels=1 releases=1 slow_stops=1",
     "http marker messages=0 failures=1 cancels=1 releases=1 polls=1 intrusions=1 slow_stops=1",
     "http marker messages=3 cuts=1 durable=1 window=2",
+    "multiplexed marker cuts=1 rivals=1",
+    "multiplexed marker messages=0 asks=1 rivals=1",
+    "multiplexed marker messages=2 slow_takes=1 rivals=1",
+    "http marker rivals=1",
     "http draft messages=2 cuts=2",
     "http draft messages=0 cuts=1 sessions=1 cancels=1",
     "http draft straggles=1 hurries=1",
@@ -129,7 +133,6 @@ CLIENT_CELLS_BEYOND = {
     "FULL/REFUSAL": "nobody else here may take a call over, or cancel it",
     "POLLING/GIVE_UP": PATIENT,
     "REATTACHING/GIVE_UP": PATIENT,
-    "SENT/REFUSAL": "no server here answers the first copy of a call as if it had met it before",
 }
 """The same for the client, and why. Each of them is met in the tests of its room."""
 

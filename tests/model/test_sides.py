@@ -13,7 +13,9 @@ from mcpstreams_sansio.server import effects as server
 from mcpstreams_sansio.server.calls import Peer
 from mcpstreams_sansio.testing import Bounds, Peers, StreamsWorld, Transport, Violation
 from mcpstreams_sansio.testing.application import Caller, Guarantee, call_params, message
+from mcpstreams_sansio.testing.client_side import begin_exchange
 from mcpstreams_sansio.testing.client_side import carry_out as carry_out_for_client
+from mcpstreams_sansio.testing.homes import FIRST
 from mcpstreams_sansio.testing.narration import narrate
 from mcpstreams_sansio.testing.server_side import carry_out as carry_out_for_server
 from mcpstreams_sansio.testing.state import Role, State
@@ -55,10 +57,14 @@ def test_a_client_sends_only_on_a_link_that_is_up() -> None:
 
 def test_a_client_sends_one_message_on_an_exchange() -> None:
     world = state()
-    world.scope = world.fresh_scope()
+    home = world.homes[FIRST]
+    with pytest.raises(Violation, match="one message, one exchange"):
+        begin_exchange(world, home, C9)
+    at_home = home.connected(world.fresh_scope(), None)
+    begin_exchange(world, at_home, C9)
     carry_out_for_client(client.SendOnPath(C9, PING), world)
     with pytest.raises(Violation, match="one message, one exchange"):
-        carry_out_for_client(client.SendOnPath(C9, PING), world)
+        begin_exchange(world, at_home, C9)
 
 
 @pytest.mark.parametrize("effect", [client.LeavePath, client.PauseReading, client.ResumeReading])
@@ -68,7 +74,7 @@ def test_a_client_does_nothing_with_an_exchange_that_is_lost(
     world = state()
     with pytest.raises(Violation, match="lost is lost"):
         carry_out_for_client(effect(C9), world)
-    world.put(Wire("c1", Framing.HTTP, C9, C9, client=End.GONE, server=End.OPEN))
+    world.put(Wire("c1", FIRST, Framing.HTTP, C9, C9, client=End.GONE, server=End.OPEN))
     with pytest.raises(Violation, match="lost is lost"):
         carry_out_for_client(effect(C9), world)
 
@@ -155,7 +161,7 @@ def test_a_server_does_nothing_with_a_connection_that_is_lost(effect: server.Str
     world = state()
     with pytest.raises(Violation, match="lost is lost"):
         carry_out_for_server(effect, world)
-    world.put(Wire("c1", Framing.HTTP, C9, C9, server=End.GONE))
+    world.put(Wire("c1", FIRST, Framing.HTTP, C9, C9, server=End.GONE))
     with pytest.raises(Violation, match="lost is lost"):
         carry_out_for_server(effect, world)
 

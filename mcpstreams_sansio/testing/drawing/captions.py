@@ -6,9 +6,8 @@ import re
 from typing import Final, assert_never
 
 from mcpstreams_sansio.client.effects import CallFinished
-from mcpstreams_sansio.testing.application import METHOD, called_number
+from mcpstreams_sansio.testing.application import METHOD, call_name, called_number
 from mcpstreams_sansio.testing.frames import Frame, read_event, read_plain
-from mcpstreams_sansio.testing.state import call_name
 from mcpstreams_sansio.testing.wires import Chunk, Close, Down, Head, Post
 from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, Message, Notification, Request, Response, decode_message
 from mcpstreams_sansio.wire.marker import MARKER_ACK, MARKER_CANCEL, read_ack_notification

@@ -17,6 +17,7 @@ from mcpstreams_sansio.testing.drawing.captions import (
 from mcpstreams_sansio.testing.drawing.diagram import Arrow, Pause, Tone
 from mcpstreams_sansio.testing.drawing.happenings import show
 from mcpstreams_sansio.testing.drawing.stage import CLIENT, DISK, SERVER, Stage
+from mcpstreams_sansio.testing.homes import FIRST
 from mcpstreams_sansio.testing.properties import Action
 from mcpstreams_sansio.testing.state import Role
 from mcpstreams_sansio.testing.wires import Close, End
@@ -34,7 +35,7 @@ def show_action(stage: Stage, action: Action) -> None:
     name = action.target or ""
     match action.kind:
         case Kind.CONNECT:
-            _show_handshake(stage)
+            _show_handshake(stage, action.target or FIRST)
         case Kind.UP:
             stage.arrive(name, True, post_caption(stage.before(name).up[0]))
         case Kind.DOWN:
@@ -60,8 +61,9 @@ def _show_completion(stage: Stage, action: Action) -> None:
             pass  # what anybody does is shown as what the machines are told
 
 
-def _show_handshake(stage: Stage) -> None:
-    shared, scope = stage.state.shared, stage.state.scope
+def _show_handshake(stage: Stage, name: str) -> None:
+    home = stage.state.homes[name]
+    shared, scope = home.wire, home.scope
     if shared is not None:
         stage.open(shared)
     stage.show(Arrow(CLIENT, SERVER, "handshake" if shared is not None else short(f"handshake: {scope}")))

@@ -8,11 +8,12 @@ from typing import Final, final
 import attrs
 
 from mcpstreams_sansio.ids import CallId, ConnectionId, StreamId
+from mcpstreams_sansio.testing.application import call_name
 from mcpstreams_sansio.testing.drawing.captions import down_caption
 from mcpstreams_sansio.testing.drawing.diagram import Arrow, Blank, Mark, Note, Step, Tone, Tube
 from mcpstreams_sansio.testing.drawing.trace import Trace
 from mcpstreams_sansio.testing.people import VISIT
-from mcpstreams_sansio.testing.state import State, call_name
+from mcpstreams_sansio.testing.state import State
 from mcpstreams_sansio.testing.wires import Close, Down, End, Post, Wire
 
 CLIENT: Final = "client"

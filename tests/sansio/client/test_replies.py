@@ -5,6 +5,7 @@ from __future__ import annotations
 import attrs
 import pytest
 
+from mcpstreams_sansio.client.policy import OF_KNOWN_CALLS
 from mcpstreams_sansio.client.table import CallState
 from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, Response
 from mcpstreams_sansio.wire.refusals import Reason
@@ -427,3 +428,45 @@ def test_a_poll_of_what_is_gone_ends_the_call() -> None:
     talk.link_up()
     talk.wait(1.0)
     assert talk.rejects("1.1", Reason.ABANDONED) == ["1: ends with loss: abandoned @1"]
+
+
+# --------------------------------------------------------------------------------------- what another client has done
+
+
+@pytest.mark.rule("R21")
+@pytest.mark.parametrize("reason", sorted(OF_KNOWN_CALLS, key=str))
+def test_a_call_that_was_met_before_is_lost_and_not_refused(reason: Reason) -> None:
+    assert calling().rejects("1", reason) == [f"1: ends with loss: {reason.value} @0"]
+    assert calling().rejects("1", Reason.KEY_CONFLICT) == ["1: ends with not run: refused @0"]
+
+
+@pytest.mark.rule("R6", "R10")
+def test_an_end_behind_a_gap_means_that_the_answer_was_in_it() -> None:
+    talk = resuming()
+    talk.rejects("1.1", Reason.EVENTS_GONE, first_available=6, lost=2)
+    talk.take(5)
+    assert talk.wait(1.0) == ["1: tries resume", "c2 <- resume s1 after 5 #3"]
+    assert talk.ends(6) == ["1: ends with loss: finished @5"]
+
+
+@pytest.mark.rule("R4", "Q9a")
+def test_an_end_that_comes_alone_again_is_all_there_is() -> None:
+    talk = resuming(http=True)
+    talk.accepts(2)
+    assert talk.ends(5, path=2) == ["leave c2"]
+    assert talk.wait(2.0) == ["1: tries resume", "c3 <- resume s1 after 3 #3 at s1_3"]
+    talk.accepts(3)
+    assert talk.ends(5, path=3) == ["1: ends with loss: finished @3", "leave c3"]
+
+
+@pytest.mark.rule("R4", "R6")
+def test_an_end_that_came_before_its_answer_is_awaited_again_and_acknowledged() -> None:
+    talk = resuming(http=True)
+    talk.accepts(2)
+    talk.ends(5, path=2)
+    talk.wait(2.0)
+    talk.accepts(3)
+    assert talk.responds(4, path=3) == ["1: ends with result @4"]
+    talk.take(4)
+    talk.ends(5, path=3)
+    assert talk.cut(3) == ["c4 <- ack s1 5"]

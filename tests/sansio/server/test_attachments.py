@@ -8,7 +8,7 @@ from mcpstreams_sansio.server.calls import StreamKind
 from mcpstreams_sansio.server.config import StreamsConfig
 from mcpstreams_sansio.wire.jsonrpc import Response
 from mcpstreams_sansio.wire.streams import ResumeInterval
-from tests.sansio.server.conversation import MARKER, STOCK, Conversation
+from tests.sansio.server.conversation import MARKER, STOCK, Conversation, Way, token_of
 
 # ------------------------------------------------------------------------------------------------------- event streams
 
@@ -76,6 +76,31 @@ def test_a_call_that_has_its_response_is_not_answered_a_second_time() -> None:
     first.take()
     assert first.heard() == []
     assert second.heard() == ["create", "result 7", "end", "result 9"]
+
+
+@pytest.mark.rule("R14")
+def test_an_exchange_of_a_client_with_attempt_numbers_is_told_in_words() -> None:
+    talk = Conversation()
+    first, second, third = talk.exchange(), talk.exchange(), talk.exchange()
+    first.call(peer=MARKER, attempt="a.1")
+    second.resume(attempt="b.1", token=token_of("s1"))
+    assert (first.heard(), first.way) == (["0", "1 create", "- error 7 superseded"], Way.ENDED)
+    third.resume(8, attempt="a.2", token=token_of("s1"))
+    assert (second.heard(), second.way) == (["0", "1 create", "- error 9 superseded"], Way.ENDED)
+    talk.respond()
+    assert third.heard() == ["0", "1 create", "2 result 7", "3 end", "- result 8"]
+
+
+@pytest.mark.rule("R14", "Q3a")
+def test_an_exchange_whose_call_has_its_response_is_told_nothing_more() -> None:
+    talk = Conversation(StreamsConfig(max_write_bytes=1))
+    first, second = talk.exchange(), talk.exchange()
+    first.call(peer=MARKER, attempt="a.1")
+    first.reads = False
+    talk.respond()
+    second.resume(attempt="b.1", token=token_of("s1"))
+    first.take()
+    assert (first.heard(), first.way) == (["0", "1 create", "2 result 7"], Way.ENDED)
 
 
 # ----------------------------------------------------------------------------------------------------------- repeats

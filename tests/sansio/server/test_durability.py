@@ -83,7 +83,7 @@ def test_a_call_that_is_sent_again_before_it_is_durable_is_primed_where_it_came_
     first, second = talk.exchange(), talk.exchange()
     first.call(peer=MARKER, key=KEY, attempt="a.1")
     second.call(peer=MARKER, key=KEY, attempt="a.2", stream="s2")
-    assert first.heard() == ["retry 30000", ":"]
+    assert first.heard() == ["error 7 superseded"]
     assert second.heard() == []
     talk.sync()
     assert second.heard() == ["0", "1 create"]

@@ -261,5 +261,5 @@ def test_an_exchange_ends_when_a_newer_one_is_not_read_either() -> None:
     second.resume(attempt="a.2", token=token_of("s1"))
     first.take()
     first.take()
-    assert first.heard() == ["0", "1 create", "retry 30000"]
+    assert first.heard() == ["0", "1 create", "- error 7 superseded"]
     assert first.way is Way.ENDED
