@@ -19,6 +19,7 @@ import pytest
 
 import mcpstreams_sansio
 from docs._ext import pictures, rest, tables
+from docs._ext.commands import commands
 from docs._ext.found import (
     AnyTable,
     Number,
@@ -31,7 +32,8 @@ from docs._ext.found import (
     texts,
 )
 from docs._ext.rules import cases, named, rules, surroundings
-from mcpstreams_sansio import ClientEffect, ClientInput, ServerEffect, ServerInput
+from docs._ext.worlds import worlds
+from mcpstreams_sansio import ClientEffect, ClientInput, ServerEffect, ServerInput, testing
 from mcpstreams_sansio.http.checks import CHECKS
 from mcpstreams_sansio.tables import Forbidden, Transition
 from mcpstreams_sansio.wire import handshake, marker, methods
@@ -54,6 +56,7 @@ from tests.sources import BINDINGS, CORE, ROOT, module_name, parse, python_files
 from tests.spec.case_ids import CASES
 from tests.spec.rule_ids import RULES
 from tests.spec.surrounding_ids import SURROUNDINGS
+from trio_bindings.cli.command import command
 
 DOCS = ROOT / "docs"
 PAGES = sorted(path for path in DOCS.rglob("*.rst") if not {"_build", "_ext", "generated"} & set(path.parts))
@@ -566,3 +569,23 @@ def means_something(name: str) -> bool:
             value = getattr(value, part)
         return True
     return False
+
+
+# ----------------------------------------------------------------------------------------- the command, and its worlds
+
+
+def test_every_command_is_shown_with_all_that_it_can_be_told() -> None:
+    text = "\n".join(commands())
+    for name, each in command.commands.items():
+        assert f"   $ mcpstreams {name} [OPTIONS]" in text
+        for option in each.params:
+            assert all(opt in text for opt in option.opts if opt.startswith("-"))
+
+
+def test_every_world_is_shown_with_what_has_to_be_met() -> None:
+    lines = worlds()
+    for each in (*testing.USUAL, *testing.DEEP):
+        assert f"   * - ``{each.name}``" in lines
+        assert f"     - ``{each.setting}``" in lines
+    assert {f"* ``{each}``" for each in (*testing.HAPPENINGS, *testing.SERVER_CELLS_BEYOND)} < set(lines)
+    assert {f"``{each}``" for each in testing.CLIENT_CELLS_BEYOND} < set(lines)

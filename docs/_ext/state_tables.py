@@ -4,6 +4,8 @@
 * `check-order`, `refusals`, `revisions`: the tables of these
 * `members`: an enumeration; `limits`: a configuration; `constants`: the numbers that a package gives a name
 * `rules`, `surroundings`, `cases`: what is cited, with its tests
+* `commands`: the command line
+* `worlds`: the worlds in which the project checks itself
 """
 
 from __future__ import annotations
@@ -16,14 +18,18 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 from docs._ext import pictures, tables
+from docs._ext.commands import commands
 from docs._ext.found import find_config, find_enumeration, find_table
 from docs._ext.rules import cases, rules, surroundings
+from docs._ext.worlds import worlds
 
 PLAIN: Final[dict[str, Callable[[], list[str]]]] = {
     "cases": cases,
     "check-order": tables.check_order,
+    "commands": commands,
     "refusals": tables.refusals,
     "revisions": tables.revisions,
+    "worlds": worlds,
 }
 """Directives without an argument, and what each of them is replaced by."""
 

@@ -11,6 +11,14 @@ from __future__ import annotations
 
 from mcpstreams_sansio.testing.actions import Bounds, Kind, Peers, Transport, reliable
 from mcpstreams_sansio.testing.cells import RecordedTable
+from mcpstreams_sansio.testing.configurations import (
+    CLIENT_CELLS_BEYOND,
+    DEEP,
+    HAPPENINGS,
+    SERVER_CELLS_BEYOND,
+    USUAL,
+    Configuration,
+)
 from mcpstreams_sansio.testing.drawing import draw
 from mcpstreams_sansio.testing.explore import Counterexample, Explorer, Report, Statistics, digest, explore
 from mcpstreams_sansio.testing.properties import Action, Always, Eventually, Property, Sometimes, Violation, World
@@ -26,12 +34,18 @@ from mcpstreams_sansio.testing.transcript import (
 from mcpstreams_sansio.testing.world import CLIENT_CONFIG, SERVER_CONFIG, SETTLES, StreamsWorld
 
 __all__ = [
+    "CLIENT_CELLS_BEYOND",
     "CLIENT_CONFIG",
+    "DEEP",
+    "HAPPENINGS",
+    "SERVER_CELLS_BEYOND",
     "SERVER_CONFIG",
     "SETTLES",
+    "USUAL",
     "Action",
     "Always",
     "Bounds",
+    "Configuration",
     "Counterexample",
     "Eventually",
     "Explorer",

@@ -1,0 +1,152 @@
+"""The worlds in which this project checks itself, each with a name; and what all of them together have to meet."""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+import attrs
+
+from mcpstreams_sansio.testing.world import StreamsWorld
+
+
+@final
+@attrs.frozen
+class Configuration:
+    """A world that is searched to its end."""
+
+    name: str
+    """As one word."""
+    setting: str
+    """What `StreamsWorld.parse` reads."""
+
+    def world(self) -> StreamsWorld:
+        """Return its first state.
+
+        Raises:
+            LocalProtocolError: The setting is none of a world of streams.
+        """
+        return StreamsWorld.parse(self.setting)
+
+
+USUAL: Final = (
+    Configuration("cuts", "multiplexed marker messages=2 cuts=2"),
+    Configuration("answers", "multiplexed marker asks=1 cuts=1"),
+    Configuration("late-answers", "multiplexed marker asks=1 hurries=1"),
+    Configuration("timers", "multiplexed marker messages=0 cuts=1 hurries=2"),
+    Configuration("cancels", "multiplexed marker cancels=1 straggles=1"),
+    Configuration("cancels-from-both-sides", "multiplexed marker messages=0 cancels=1 straggles=1 fades=1"),
+    Configuration("cancelled-questions", "multiplexed marker messages=0 asks=1 cancels=1 slow_stops=1"),
+    Configuration("disk", "multiplexed marker cuts=1 hurries=1 durable=1"),
+    Configuration("disk-and-cancels", "multiplexed marker messages=0 cuts=1 cancels=1 durable=1"),
+    Configuration("two-calls", "multiplexed marker calls=2 messages=0 cuts=1"),
+    Configuration("unread", "multiplexed marker messages=2 cuts=1 slow_takes=2 max_unread=1"),
+    Configuration("releases", "multiplexed marker messages=0 cuts=1 detaches=1 releases=1"),
+    Configuration("failures", "multiplexed marker failures=1 detaches=1"),
+    Configuration("detaches", "multiplexed marker messages=0 hurries=1 detaches=1"),
+    Configuration("polls-first", "multiplexed marker messages=0 cancels=1 detaches=2 poll_first=1"),
+    Configuration("unread-and-cancelled", "multiplexed marker messages=3 cancels=1 slow_takes=3 max_unread=1"),
+    Configuration("unread-and-detached", "multiplexed marker messages=2 detaches=1 slow_takes=2 max_unread=1"),
+    Configuration("slow-writes", "multiplexed marker messages=0 cuts=1 slow_writes=2 polls=1"),
+    Configuration("stalls", "multiplexed marker hurries=1 slow_writes=1 stalls=1"),
+    Configuration("draft-answers", "multiplexed draft asks=1 cuts=1"),
+    Configuration("stock", "multiplexed stock messages=0 cuts=1"),
+    Configuration("stock-unread", "multiplexed stock messages=3 cuts=1 slow_takes=3 max_unread=1"),
+    Configuration("http", "http marker messages=2 cuts=1 slow_takes=1"),
+    Configuration("http-unread", "http marker messages=2 slow_takes=2 max_unread=1"),
+    Configuration("http-stalls", "http marker hurries=1 slow_writes=1 stalls=1"),
+    Configuration("http-answers", "http marker asks=1 fades=1"),
+    Configuration("http-polls-first", "http marker messages=0 cuts=1 hurries=1 poll_first=1"),
+    Configuration("http-sessions", "http marker messages=0 cuts=1 cancels=1 sessions=1"),
+    Configuration("http-failures", "http marker failures=1 cancels=1 releases=1 slow_stops=1"),
+    Configuration(
+        "http-strangers",
+        "http marker messages=0 failures=1 cancels=1 releases=1 polls=1 intrusions=1 slow_stops=1",
+    ),
+    Configuration("http-disk", "http marker messages=3 cuts=1 durable=1 window=2"),
+    Configuration("rivals", "multiplexed marker cuts=1 rivals=1"),
+    Configuration("rivals-and-questions", "multiplexed marker messages=0 asks=1 rivals=1"),
+    Configuration("rivals-and-slow-callers", "multiplexed marker messages=2 slow_takes=1 rivals=1"),
+    Configuration("http-rivals", "http marker rivals=1"),
+    Configuration("http-draft", "http draft messages=2 cuts=2"),
+    Configuration("http-draft-sessions", "http draft messages=0 cuts=1 sessions=1 cancels=1"),
+    Configuration("http-draft-timers", "http draft straggles=1 hurries=1"),
+    Configuration("http-draft-detaches", "http draft cuts=1 detaches=1"),
+    Configuration("http-stock", "http stock asks=1 cuts=1 sessions=1"),
+)
+"""What is searched whenever the tests run."""
+
+DEEP: Final = (
+    Configuration("deep-cuts", "multiplexed marker messages=4 cuts=4"),
+    Configuration("deep-http", "http marker messages=4 cuts=4"),
+    Configuration("deep-polls", "multiplexed marker messages=2 cuts=2 polls=2"),
+    Configuration("deep-two-calls", "multiplexed marker calls=2 messages=2 cuts=2"),
+)
+"""What takes minutes to hours, and is searched besides when somebody asks for it."""
+
+HAPPENINGS: Final = (
+    "client -> attempt made resume",
+    "client -> attempt made resend",
+    "client -> attempt made cursor",
+    "client -> attempt made poll",
+    "client -> attempt made cancel",
+    "client -> duplicate dropped",
+    "client -> ask withdrawn",
+    "client -> call detached",
+    "client -> pause reading",
+    "client -> call finished CallResult",
+    "client -> call finished CallFailed",
+    "client -> call finished CallCancelled",
+    "client -> call finished CallLost abandoned",
+    "client -> call finished CallLost expired",
+    "client -> call finished CallNotRun unreached",
+    "client -> call finished OutcomeUnknown connection lost",
+    "client -> call finished OutcomeUnknown out of budget",
+    "client <- retry received",
+    "client <- path refused",
+    "client <- path unsent",
+    "server -> ask answered",
+    "server -> ask failed stream gone",
+    "server -> ask failed timed out",
+    "server -> begin body empty",
+    "server -> stop call abandoned",
+    "server -> stop call cancelled",
+    "server -> stop call session ended",
+    "server -> hold messages",
+    "server -> send more",
+    "server -> refused cancelled",
+    "server -> stream gone abandoned",
+    "server -> stream gone cancelled",
+    "server -> stream gone expired",
+    "server -> stream gone finished",
+    "server -> write log",
+    "refused: abandoned",
+    "refused: cancelled",
+    "refused: expired",
+    "refused: stream_not_found",
+    "refused: superseded",
+)
+"""What has to be met in the usual worlds together, or their searches prove less than they seem to."""
+
+SERVER_CELLS_BEYOND: Final = frozenset(
+    {
+        "COMPLETED/EVICTION",
+        "DRAINING/CANCEL",
+        "DRAINING/CLOSING",
+        "DRAINING/FINAL_LOSS",
+        "DRAINING/FULL_ACK",
+        "DRAINING/RELEASE",
+    }
+)
+"""Cells of the table of a stream that no world this small comes to."""
+
+_NOT_READ: Final = "a wire that is not read brings nothing more here; a transport may have read ahead"
+_PATIENT: Final = "a client is more patient than these networks are slow"
+
+CLIENT_CELLS_BEYOND: Final = {
+    "FULL/OVERFLOW": _NOT_READ,
+    "FULL/RECOVER": _NOT_READ,
+    "FULL/REFUSAL": "nobody else here may take a call over, or cancel it",
+    "POLLING/GIVE_UP": _PATIENT,
+    "REATTACHING/GIVE_UP": _PATIENT,
+}
+"""The same of the table of a call, and why. Each of them is met in the tests of its room."""
