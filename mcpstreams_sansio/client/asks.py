@@ -13,7 +13,7 @@ from typing import Self, TypeAlias, assert_never, final
 
 import attrs
 
-from mcpstreams_sansio.ids import ConnectionId, RequestId
+from mcpstreams_sansio.ids import ConnectionId, Digest, RequestId
 from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, Response, digest_of
 
 Answer: TypeAlias = Response | ErrorResponse
@@ -125,14 +125,19 @@ class Asks:
         return tuple((ask_id, *_snapshot(ask)) for ask_id, ask in self._asks.items())
 
 
+def content_of(answer: Response | ErrorResponse) -> Digest:
+    """Return a digest of what an answer says, whichever question it answers."""
+    return digest_of(attrs.evolve(answer, id=0))
+
+
 def _snapshot(ask: Ask) -> tuple[object, ...]:
     match ask:
         case Outstanding(answer, path, failures):
-            return "outstanding", digest_of(answer), path, failures
+            return "outstanding", content_of(answer), path, failures
         case Accepted(answer):
-            return "accepted", digest_of(answer)
+            return "accepted", content_of(answer)
         case Unsaved(answer):
-            return "unsaved", digest_of(answer)
+            return "unsaved", content_of(answer)
         case Open() | Withdrawn():
             return (type(ask).__name__,)
         case _:

@@ -14,6 +14,7 @@ from typing import Self, TypeAlias, final
 import attrs
 
 from mcpstreams_sansio.client.acks import Acks
+from mcpstreams_sansio.client.asks import content_of
 from mcpstreams_sansio.client.calls import Call
 from mcpstreams_sansio.client.config import ClientConfig
 from mcpstreams_sansio.client.connection_ids import ConnectionIds
@@ -22,7 +23,7 @@ from mcpstreams_sansio.client.inputs import LinkUp, ServerTraits
 from mcpstreams_sansio.client.table import SETTLED_FOR_CALLER
 from mcpstreams_sansio.deadlines import Deadlines
 from mcpstreams_sansio.ids import CallId, ConnectionId, RequestId, StreamId
-from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, Message, Response, digest_of
+from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, Message, Response
 
 
 @unique
@@ -276,13 +277,13 @@ class Ledger:
             tuple(call.session == self.session for call in self.calls.values()),
             tuple(self.may_repeat(call) for call in self.calls.values()),
             tuple(self.settling),
-            tuple(
+            frozenset(
                 (path, exchange.role, exchange.session == self.session, exchange.call_id, exchange.ask_id)
                 for path, exchange in self.exchanges.items()
             ),
             tuple(self.loose_asks),
             tuple(self.held),
-            tuple(digest_of(answer) for answer in self.replies),
+            tuple((answer.id, content_of(answer)) for answer in self.replies),
             self.acks.snapshot(),
             self.deadlines.snapshot(now),
         )

@@ -232,15 +232,16 @@ class State:
     def key(self) -> Hashable:
         """Return the same for all states that differ only in the names of things and in the time of day.
 
-        The machines come first: they name nearly all there is, in an order of their own. By what is named so, the
-        wires are sorted, since in which order they were opened makes no difference any more.
+        The machines come first: they name nearly all there is, in an order of their own. By what is named so, all
+        else is sorted: in which order it came to be makes no difference any more.
         """
         ordered = [_text_of_bounds(self.left), self.server.text(self.now)]
         ordered += [home.machine.text(self.now) for home in self.homes.values()]
-        ordered += [work.text for work in self.works.values()]
-        ordered += [caller.text for caller in self.callers.values()]
         ordered.append(self._text_of_rest())
-        return numbered(ordered, [wire.text for wire in self.wires.values()])
+        unordered = [work.text for work in self.works.values()]
+        unordered += [caller.text for caller in self.callers.values()]
+        unordered += [wire.text for wire in self.wires.values()]
+        return numbered(ordered, unordered)
 
     def _text_of_rest(self) -> Text:
         servers = {name: wire.server_id for name, wire in self.wires.items()}
@@ -251,14 +252,14 @@ class State:
                 len(self.wires),
                 len(self.works),
                 len(self.callers),
-                tuple([self.tokens[stream_id] for stream_id in self.works]),
+                frozenset([(stream_id, self.tokens[stream_id]) for stream_id in self.works]),
                 self.disk.batch is None,
                 self.sessions,
                 tuple([(home.scope, home.wire and self.wires[home.wire].client_id) for home in self.homes.values()]),
-                tuple([(stream_id, servers.get(wire)) for stream_id, wire in witness.attached.items()]),
-                tuple([(servers.get(wire), ended) for wire, ended in witness.ended.items() if ended]),
+                frozenset([(stream_id, servers.get(wire)) for stream_id, wire in witness.attached.items()]),
+                frozenset([(servers.get(wire), ended) for wire, ended in witness.ended.items() if ended]),
                 witness.opened,
-                tuple(witness.gone.items()),
+                frozenset(witness.gone.items()),
                 witness.executed,
             )
         )

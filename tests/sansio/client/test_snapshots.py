@@ -42,6 +42,7 @@ FRESH: Final = "it only matters that the next name is fresh"
 RELATIVE: Final = "all times are relative to the moment for which the snapshot is taken"
 
 UNSEEN: Final[dict[str, str]] = {
+    "Response.id": "an answer stands under the id of its question",
     "Acks.most": GIVEN_ONCE,
     "Call.entropy": "of what comes from it the key is in it, and the jitter is luck",
     "Call.errands": FRESH,
