@@ -162,7 +162,9 @@ VERDICTS: Final[Mapping[Reason, Verdict]] = MappingProxyType(
 )
 """What each reason means (rule Q10): one row for each."""
 
-OF_KNOWN_CALLS: Final = frozenset({Reason.FINISHED, Reason.CANCELLED, Reason.ABANDONED, Reason.EXPIRED})
+OF_KNOWN_CALLS: Final = frozenset(
+    {Reason.FINISHED, Reason.CANCELLED, Reason.ABANDONED, Reason.EXPIRED, Reason.NOT_RESUMABLE}
+)
 """What is said of a call that the server has met before, if only by another client that has its key (rule R21.3)."""
 
 

@@ -69,12 +69,15 @@ def _receive_answer(ledger: Ledger, call: Call, message: Response | ErrorRespons
 def _refusal_of(call: Call, message: ErrorResponse) -> Refusal | None:
     """Return why the server does not answer a keyed call.
 
-    Once there is a stream an error is the application's own, but for the word that the call was taken over.
+    Once there is a stream an error is the application's own, but for the word that the call was taken over. That the
+    work was interrupted is the application's word, however little of the stream this client has seen.
     """
     if not call.keyed:
         return None
     refusal = read_refused_call(message)
-    return refusal if refusal is not None and (call.stream is None or refusal.reason is Reason.SUPERSEDED) else None
+    if refusal is None or refusal.reason is Reason.INTERRUPTED:
+        return None
+    return refusal if call.stream is None or refusal.reason is Reason.SUPERSEDED else None
 
 
 def _take_answer(ledger: Ledger, call: Call, message: Response | ErrorResponse) -> None:

@@ -287,7 +287,7 @@ def close(registry: Registry, stream: Stream, reason: Reason, stop: StopReason |
         stop: Why the application's work is stopped, if it is still at it; None lets it run on.
     """
     stream.reason = reason
-    registry.gate.record(StreamClosed(stream.stream_id, reason))
+    registry.gate.record(StreamClosed(stream.stream_id, reason, stream.log.produced))
     if stream.attachment is not None:
         _say_goodbye(registry, stream)
     production.close_asks(registry, stream)
@@ -308,7 +308,12 @@ def _say_goodbye(registry: Registry, stream: Stream) -> None:
     attachment, unanswered = attachment_of(stream), stream.unanswered
     path = registry.connections[attachment.connection_id]
     attachments.untie(registry, stream)
+    unheard = path.framing is not Framing.HTTP and attachment.position == 0
     match attachment.origin:
+        case ByCall() if unanswered and unheard and stream.reason is Reason.FINISHED:
+            # Another client has it all. This one has not even heard of the stream, so only an answer tells it so.
+            replies.refuse(registry, path, stream.request_id, Reason.FINISHED)
+            return
         case ByResume(request_id):
             goodbye = farewell(stream, request_id)
         case ByCall() if unanswered:

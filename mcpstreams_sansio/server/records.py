@@ -149,6 +149,8 @@ class StreamClosed:
 
     stream_id: StreamId
     reason: Reason
+    produced: int
+    """How many entries it had: who comes back to one that was delivered whole is told where it ended (rule Q9a)."""
 
 
 @final

@@ -146,7 +146,7 @@ class _Reader:
                 raise LocalProtocolError("there is no record of such an entry")
 
     def close(self, stream: RecordedStream, record: StreamClosed) -> None:
-        stream.reason = record.reason
+        stream.reason, stream.produced = record.reason, max(stream.produced, record.produced)
         for kept in (stream.entries, stream.asks, stream.answers):
             kept.clear()
         entry = None if stream.opened.key_digest is None else self.keys[stream.opened.key_digest]

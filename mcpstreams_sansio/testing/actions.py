@@ -87,6 +87,11 @@ class Kind(enum.StrEnum):
     """Somebody with the token polls the stream of `k1`, from elsewhere."""
     RIVAL = "rival"
     """Another client goes on with `k1`, from what its caller has taken so far; its own caller is `k1b`."""
+    CRASH = "crash"
+    """The server's process ends, and another one takes its place. Of the batch that is being written, `2` records are
+    durable."""
+    GIVE_UP = "give-up"
+    """The work on `k1`, which a crash has interrupted, is not gone on with: its caller is told so."""
     INTRUDE = "intrude"
     """Somebody without the token resumes the stream of `k1`, from elsewhere."""
 
@@ -104,6 +109,8 @@ UNRELIABLE: Final = frozenset(
         Kind.HURRY,
         Kind.POLL,
         Kind.RIVAL,
+        Kind.CRASH,
+        Kind.GIVE_UP,
         Kind.INTRUDE,
     }
 )
@@ -137,6 +144,8 @@ class Bounds:
     fades: int = 0
     sessions: int = 0
     """How often an HTTP session ends."""
+    crashes: int = 0
+    """How often the server's process ends. It goes on with what is on its disk, or without one with nothing."""
     hurries: int = 0
     """How often the network is slower than a timer. Without it the client always gets its answer in time."""
     polls: int = 0

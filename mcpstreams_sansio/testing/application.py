@@ -18,8 +18,10 @@ from mcpstreams_sansio.client.effects import (
     CallFailed,
     CallFinished,
     CallResult,
+    Doubt,
     GapFound,
     ItemReceived,
+    OutcomeUnknown,
 )
 from mcpstreams_sansio.client.inputs import SavedCall
 from mcpstreams_sansio.ids import RequestId, StreamId
@@ -28,6 +30,7 @@ from mcpstreams_sansio.testing.names import Text, text_of
 from mcpstreams_sansio.testing.properties import Violation
 from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, JSONObject, JSONValue, Notification, Response
 from mcpstreams_sansio.wire.progress import PROGRESS_TOKEN
+from mcpstreams_sansio.wire.refusals import Reason, read_refused_call
 
 METHOD: Final = "tools/call"
 """What every call calls."""
@@ -40,6 +43,10 @@ ANSWER: Final[JSONObject] = {"answer": True}
 ASK_CAPABILITY: Final = "sampling"
 FAILURE_CODE: Final = 7
 """How the work fails, if it does: an application's own code."""
+
+
+_INTERRUPTED: Final = "interrupted"
+"""What came of a call whose work nobody went on with."""
 
 
 def call_name(number: int) -> str:
@@ -76,6 +83,12 @@ def failure(request_id: RequestId, number: int) -> ErrorResponse:
     return ErrorResponse(request_id, FAILURE_CODE, f"call {number} failed")
 
 
+def is_interruption(error: ErrorResponse) -> bool:
+    """Say whether an error tells that the work on a call was interrupted."""
+    refused = read_refused_call(error)
+    return refused is not None and refused.reason is Reason.INTERRUPTED
+
+
 @enum.unique
 class WorkState(enum.Enum):
     """How the work on a call stands."""
@@ -90,9 +103,12 @@ class WorkState(enum.Enum):
     SUCCEEDED = "succeeded"
     FAILED = "failed"
     STOPPED = "stopped"
-    """It was told to stop."""
+    """It was told to stop, or ended with its process."""
+    GIVEN_UP = "given up"
+    """It was interrupted, and nobody goes on with it."""
 
 
+_OVER: Final = {WorkState.SUCCEEDED, WorkState.FAILED, WorkState.STOPPED, WorkState.GIVEN_UP}
 _HELD: Final = {WorkState.RUNNING: WorkState.HELD, WorkState.ASKING: WorkState.ASKING_AND_HELD}
 _NOT_HELD: Final = {held: state for state, held in _HELD.items()}
 
@@ -114,8 +130,11 @@ class Work:
     """How many questions are still to be asked."""
     state: WorkState = WorkState.RUNNING
     sent: int = 0
+    asked: int = 0
     ask_id: str | None = None
     """The question that is open."""
+    interrupted: bool = False
+    """It is to be gone on with in another process, and nothing was done there so far."""
 
     @functools.cached_property
     def text(self) -> Text:
@@ -135,16 +154,24 @@ class Work:
     @property
     def over(self) -> bool:
         """It does nothing more."""
-        return self.state in {WorkState.SUCCEEDED, WorkState.FAILED, WorkState.STOPPED}
+        return self.state in _OVER
 
     def send(self) -> tuple[Notification, Self]:
         """Send the next message."""
         sent = self.sent + 1
-        return message(sent, self.progress_token), attrs.evolve(self, messages=self.messages - 1, sent=sent)
+        after = attrs.evolve(self, messages=self.messages - 1, sent=sent, interrupted=False)
+        return message(sent, self.progress_token), after
 
     def ask(self, ask_id: str) -> Self:
         """Ask, and wait."""
-        return attrs.evolve(self, asks=self.asks - 1, ask_id=ask_id, state=WorkState.ASKING)
+        return attrs.evolve(
+            self,
+            asks=self.asks - 1,
+            asked=self.asked + 1,
+            ask_id=ask_id,
+            state=WorkState.ASKING,
+            interrupted=False,
+        )
 
     def answered(self, ask_id: str) -> Self:
         """Go on: the answer has come, or never will.
@@ -156,6 +183,25 @@ class Work:
             raise Violation("a question is answered once", f"the work on call {self.number} waits for no such answer")
         after = WorkState.RUNNING if self.state is WorkState.ASKING else WorkState.HELD
         return attrs.evolve(self, ask_id=None, state=after)
+
+    def interrupt(self, sent: int, asked: int, ask_id: str | None) -> Self:
+        """Be gone on with in another process, after what is durable of it.
+
+        Args:
+            sent: How many of its messages are.
+            asked: How many of its questions are.
+            ask_id: That of them which is open.
+        """
+        return attrs.evolve(
+            self,
+            messages=self.messages + self.sent - sent,
+            asks=self.asks + self.asked - asked,
+            sent=sent,
+            asked=asked,
+            ask_id=ask_id,
+            state=WorkState.RUNNING if ask_id is None else WorkState.ASKING,
+            interrupted=True,
+        )
 
     def hold(self) -> Self:
         """Wait before sending more."""
@@ -246,7 +292,7 @@ class Caller:
     @property
     def has_its_answer(self) -> bool:
         """The call came to its end, and the caller has what came of it."""
-        return self.outcome in {CallResult.__name__, CallFailed.__name__}
+        return self.outcome in {CallResult.__name__, CallFailed.__name__, _INTERRUPTED}
 
     @property
     def is_to_act(self) -> bool:
@@ -333,16 +379,19 @@ class Caller:
                 self._check_all(messages)
                 if result.get("number") != self.number:
                     raise Violation("each has its own answer", f"call {self.number} has the answer to another call")
+            case OutcomeUnknown(doubt=Doubt.INTERRUPTED):
+                self._check_all(messages)
             case CallFailed(error=error):
                 self._check_all(messages)
-                if error.code != FAILURE_CODE:
+                if error.code != FAILURE_CODE and not is_interruption(error):
                     text = f"call {self.number} failed with {error.code}, which its work never said"
                     raise Violation("each has its own answer", text)
             case CallCancelled() if not self.cancelled:
                 raise Violation("nothing unasked", f"call {self.number} is over as cancelled, which it never was")
             case _:
                 pass
-        return attrs.evolve(self, outcome=type(end.outcome).__name__, position=end.position, unanswered=())
+        word = _INTERRUPTED if end.outcome == OutcomeUnknown(Doubt.INTERRUPTED) else type(end.outcome).__name__
+        return attrs.evolve(self, outcome=word, position=end.position, unanswered=())
 
     def _check_all(self, messages: int) -> None:
         if self.seen != messages and not self.guarantee.may_skip:

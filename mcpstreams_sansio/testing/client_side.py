@@ -12,6 +12,7 @@ from mcpstreams_sansio.client.effects import (
     AskWithdrawn,
     AttemptMade,
     CallDetached,
+    CallFailed,
     CallFinished,
     CallLost,
     CallNotRun,
@@ -34,7 +35,7 @@ from mcpstreams_sansio.client.inputs import AnswerAsk, ClientStreamsInput, TakeM
 from mcpstreams_sansio.connections import Framing
 from mcpstreams_sansio.ids import CallId, ConnectionId
 from mcpstreams_sansio.testing.actions import Peers, Transport
-from mcpstreams_sansio.testing.application import ANSWER, Caller
+from mcpstreams_sansio.testing.application import ANSWER, Caller, WorkState, is_interruption
 from mcpstreams_sansio.testing.homes import Home
 from mcpstreams_sansio.testing.properties import Violation
 from mcpstreams_sansio.testing.state import Role, State
@@ -157,11 +158,15 @@ def _check_outcome(state: State, caller: Caller, outcome: Outcome) -> None:
             raise Violation("not run is not run", f"call {caller.number} ran, and its caller is told that it did not")
         case CallLost(reason=reason) if _went_elsewhere(state, caller, reason):
             pass
+        case CallLost(reason=Reason.STREAM_NOT_FOUND) if not state.remembers:
+            pass
+        case CallFailed(error=error) if is_interruption(error) and not _says_so_by_an_error(state, caller):
+            raise Violation("an interruption is no failure", f"the work on call {caller.number} did not fail")
         case CallNotRun() | CallLost() if not late and not caller.cancelled:
             raise Violation("an answer in the end", f"call {caller.number} is given up while it can be had")
-        case CallLost(reason=reason) if reason not in state.witness.gone.values():
+        case CallLost(reason=reason) if reason not in state.reasons_of(caller.number):
             raise Violation("lost is lost", f"call {caller.number} is given up as {reason.value}, which no stream is")
-        case OutcomeUnknown(doubt=doubt) if doubt not in _excuses(state, late):
+        case OutcomeUnknown(doubt=doubt) if doubt not in _excuses(state, caller):
             raise Violation("an answer in the end", f"call {caller.number} is given up: {doubt.value}")
         case _:
             pass
@@ -179,9 +184,24 @@ def _went_elsewhere(state: State, caller: Caller, reason: Reason) -> bool:
             return False
 
 
-def _excuses(state: State, late: bool) -> set[Doubt]:
-    """Return why a caller may be left in doubt: time ran out; and without our extension, nothing names the call."""
+def _was_given_up(state: State, caller: Caller) -> bool:
+    """Return whether nobody went on with the work on a call after a crash."""
+    return any(work.number == caller.number and work.state is WorkState.GIVEN_UP for work in state.works.values())
+
+
+def _says_so_by_an_error(state: State, caller: Caller) -> bool:
+    """Return whether a caller hears of an interruption by an error: who knows our extension is told better."""
+    return state.peers is not Peers.MARKER and _was_given_up(state, caller)
+
+
+def _excuses(state: State, caller: Caller) -> set[Doubt]:
+    """Return why a caller may be left in doubt: time ran out; a crash; and without our extension, nothing names it."""
+    late = state.late
     excuses = {Doubt.OUT_OF_BUDGET} if late else set()
+    if _was_given_up(state, caller):
+        excuses.add(Doubt.INTERRUPTED)
+    if not state.remembers:
+        excuses.add(Doubt.SERVER_CHANGED)
     if state.peers is not Peers.MARKER:
         # A cursor of a stream that is no longer kept is refused by its status alone (rule Q12).
         excuses |= {Doubt.CONNECTION_LOST, Doubt.REFUSED} if late else {Doubt.CONNECTION_LOST}

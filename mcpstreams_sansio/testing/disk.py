@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Self, final
 
 import attrs
 
 from mcpstreams_sansio.ids import StreamId
+from mcpstreams_sansio.server.config import StreamsConfig
 from mcpstreams_sansio.server.effects import WriteLog
 from mcpstreams_sansio.server.records import EntryKind, EntryLogged, LogRecord, StreamClosed, StreamOpened
+from mcpstreams_sansio.server.recovery import read_records
+from mcpstreams_sansio.testing.names import Text, text_of
 from mcpstreams_sansio.testing.properties import Violation
 
 
@@ -20,7 +24,7 @@ class Disk:
     records: tuple[LogRecord, ...] = ()
     """What survives a crash, in order."""
     batch: WriteLog | None = None
-    """What is being written. A crash may keep any part of it, from its beginning."""
+    """What is being written. A crash may keep any number of its records, from the first one on."""
 
     def begin(self, batch: WriteLog) -> Self:
         """Start to write a batch.
@@ -37,6 +41,29 @@ class Disk:
         assert self.batch is not None, "nothing is being written"
         return self.batch.write_id, attrs.evolve(self, records=self.records + self.batch.records, batch=None)
 
+    def crash(self, kept: int) -> Self:
+        """Lose what is being written, but for so many records from its beginning."""
+        rest = () if self.batch is None else self.batch.records[:kept]
+        return attrs.evolve(self, records=self.records + rest, batch=None)
+
+    @functools.cached_property
+    def text(self) -> Text:
+        """What a crash can leave, for the key of a world.
+
+        While nothing is being written, nothing need be said. Then every record that the machine ever asked for is
+        durable, and whatever comes back from them is in the machine already: for each stream that is not gone its id,
+        request, peer, policy, tags, principal, owner, tokens, every entry that is not confirmed, what is confirmed, and
+        the open questions; for those that are gone the reason, the tokens and the number of the last entry; and every
+        key, since tombstones and keys last longer than a search. Answers were handed over by the same input that made
+        them durable, so no work waits for one. What is dropped for room shows as missing, in the machine too.
+
+        In between the machine is ahead of the disk, by what is being written and what is queued behind it. The queue is
+        in the snapshot of the machine; the rest is here.
+        """
+        if self.batch is None:
+            return text_of(None)
+        return text_of((read_records(self.records, StreamsConfig().max_tokens), self.batch.records))
+
     def holds(self, stream_id: StreamId, sequence: int) -> bool:
         """Say whether an entry of a stream is durable. `StreamOpened` stands for entry 1 of an announced one (R3)."""
         for record in reversed(self.records):
@@ -48,6 +75,14 @@ class Disk:
                 case _:
                     pass
         return False
+
+    def entries_of(self, stream_id: StreamId) -> list[EntryLogged]:
+        """Return the entries of a stream that are durable."""
+        return [record for record in self.records if isinstance(record, EntryLogged) and record.stream_id == stream_id]
+
+    def has_end(self, stream_id: StreamId) -> bool:
+        """Say whether `end` of a stream is durable."""
+        return any(entry.kind is EntryKind.END for entry in self.entries_of(stream_id))
 
     def ended(self, stream_id: StreamId) -> bool:
         """Say whether it is durable that a stream is over, or complete."""

@@ -21,21 +21,22 @@ from mcpstreams_sansio.server.inputs import CallReceived, CursorReceived, Stream
 from mcpstreams_sansio.server.keys import key_digest
 from mcpstreams_sansio.server.policies import StreamPolicies, StreamPolicy
 from mcpstreams_sansio.testing.actions import Peers
-from mcpstreams_sansio.testing.application import ASK_CAPABILITY
+from mcpstreams_sansio.testing.application import ASK_CAPABILITY, Work, called_number
 from mcpstreams_sansio.testing.frames import read_message
 from mcpstreams_sansio.testing.names import remembered
 from mcpstreams_sansio.testing.state import State
 from mcpstreams_sansio.testing.wires import Head, Post
 from mcpstreams_sansio.wire.jsonrpc import Request
+from mcpstreams_sansio.wire.meta import meta_of
 from mcpstreams_sansio.wire.methods import TOOLS_CALL
+from mcpstreams_sansio.wire.progress import PROGRESS_TOKEN
 from mcpstreams_sansio.wire.revisions import NEWEST
 from mcpstreams_sansio.wire.streams import ResumeInterval
 
 INTERVAL: Final = ResumeInterval(min=1.0, max=16.0)
 """How long a client should wait before it comes back, and may."""
 
-POLICIES: Final = StreamPolicies({TOOLS_CALL: StreamPolicy(INTERVAL)})
-"""How calls are served."""
+_POLICIES: Final = StreamPolicies({TOOLS_CALL: StreamPolicy(INTERVAL)})
 _OK: Final = 200
 _ACCEPTED: Final = 202
 _BAD_REQUEST: Final = 400
@@ -48,7 +49,7 @@ def inputs_of(state: State, connection_id: ConnectionId, framing: Framing, post:
         return [CursorReceived(connection_id, *parse_event_id(post.cursor))]
     peer = Peer(state.peers is not Peers.STOCK, state.peers is Peers.MARKER, frozenset({ASK_CAPABILITY}))
     entropy = state.fresh_entropy()
-    at = Circumstances(connection_id, framing, peer, NEWEST, POLICIES, entropy, last_event_id=post.cursor)
+    at = Circumstances(connection_id, framing, peer, NEWEST, _POLICIES, entropy, last_event_id=post.cursor)
     routed = route(read_message(post.message), at)
     return [_named(state, event) for event in routed if not isinstance(event, NotificationReceived)]
 
@@ -60,6 +61,15 @@ def _named(state: State, event: StreamsInput) -> StreamsInput:
     if event.key is not None:
         remembered(event.key, lambda key: key_digest(key, None))
     stream_id, token = state.fresh_stream()
+    request = event.request
+    state.arrived[stream_id] = Work(
+        called_number(request.params),
+        stream_id,
+        request.id,
+        meta_of(request.params)[PROGRESS_TOKEN],
+        state.left.messages,
+        state.left.asks,
+    )
     return attrs.evolve(event, stream_id=stream_id, fresh_token=token)
 
 

@@ -32,8 +32,6 @@ from mcpstreams_sansio.testing.server_side import frame_of, tell_server
 from mcpstreams_sansio.testing.state import State
 from mcpstreams_sansio.testing.wires import Chunk, Close, End, Head, Wire
 
-INSTANCE: Final = "instance-1"
-"""How the server names its memory."""
 _NOT_FOUND: Final = 404
 _SUCCESS: Final = range(200, 300)
 
@@ -53,7 +51,8 @@ def connect(state: State, name: str) -> None:
     home = state.homes[name or FIRST]
     scope = state.fresh_scope()
     marker = state.peers is Peers.MARKER
-    traits = ServerTraits(marker, INSTANCE, FAR) if marker else ServerTraits()
+    memory = 1 if state.remembers else state.lives
+    traits = ServerTraits(marker, f"instance-{memory}", FAR) if marker else ServerTraits()
     if state.transport is Transport.HTTP:
         state.sessions |= {scope}
         state.homes[home.name] = home.connected(scope, None)

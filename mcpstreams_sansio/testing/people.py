@@ -41,7 +41,7 @@ from mcpstreams_sansio.testing.server_side import tell_server
 from mcpstreams_sansio.testing.state import State
 from mcpstreams_sansio.testing.wires import Chunk, Down, End, Wire
 from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, Message, Response
-from mcpstreams_sansio.wire.refusals import Reason, read_refusal
+from mcpstreams_sansio.wire.refusals import Reason, interrupted_error, read_refusal
 from mcpstreams_sansio.wire.streams import PollResult, read_poll_result
 
 VISIT: Final = "visit"
@@ -214,6 +214,18 @@ def fail(state: State, name: str) -> None:
     work = state.work_on(name)
     state.works[work.stream_id] = work.become(WorkState.FAILED)
     tell_server(state, Respond(work.stream_id, failure(work.request_id, work.number)))
+
+
+def can_give_up(state: State) -> Sequence[str]:
+    """Work was interrupted, and nobody has gone on with it."""
+    return _works(state, lambda work: work.interrupted and not work.over)
+
+
+def give_up(state: State, name: str) -> None:
+    """Nobody goes on with the work; its caller is told so."""
+    work = state.work_on(name)
+    state.works[work.stream_id] = work.become(WorkState.GIVEN_UP)
+    tell_server(state, Respond(work.stream_id, interrupted_error(work.request_id)))
 
 
 def can_release(state: State) -> Sequence[str]:

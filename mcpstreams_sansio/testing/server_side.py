@@ -25,18 +25,20 @@ from mcpstreams_sansio.server.effects import (
     StreamDetached,
     StreamGone,
     StreamsEffect,
+    WorkInterrupted,
     WriteLog,
 )
 from mcpstreams_sansio.server.inputs import StreamsInput
-from mcpstreams_sansio.testing.application import Work, WorkState, called_number
+from mcpstreams_sansio.server.records import EntryKind
+from mcpstreams_sansio.testing.actions import Peers
+from mcpstreams_sansio.testing.application import WorkState, called_number
 from mcpstreams_sansio.testing.disk import Disk
 from mcpstreams_sansio.testing.frames import Frame, read_event, read_plain
 from mcpstreams_sansio.testing.fronts import head_of
 from mcpstreams_sansio.testing.properties import Violation
 from mcpstreams_sansio.testing.state import Role, State
 from mcpstreams_sansio.testing.wires import Chunk, Close, End, Wire
-from mcpstreams_sansio.wire.meta import meta_of
-from mcpstreams_sansio.wire.progress import PROGRESS_TOKEN
+from mcpstreams_sansio.wire.refusals import Reason
 
 
 def tell_server(state: State, *events: StreamsInput) -> None:
@@ -123,14 +125,26 @@ def _start(effect: StartCall, state: State) -> None:
     if any(caller.outcome == CallNotRun.__name__ for caller in state.callers_of(number)):
         raise Violation("not run is not run", f"call {number} runs, and its caller was told that it never would")
     state.witness.start(number, effect.stream_id, disk_of(state))
-    state.works[effect.stream_id] = Work(
-        number,
-        effect.stream_id,
-        effect.request.id,
-        meta_of(effect.request.params)[PROGRESS_TOKEN],
-        state.left.messages,
-        state.left.asks,
-    )
+    state.works[effect.stream_id] = state.arrived[effect.stream_id]
+
+
+@carry_out.register
+def _interrupted(effect: WorkInterrupted, state: State) -> None:
+    work = state.works.get(effect.stream_id) or state.arrived[effect.stream_id]
+    entries = state.disk.entries_of(effect.stream_id)
+    if effect.produced != 1 + len(entries):
+        raise Violation("nothing durable is lost", f"{effect.produced} entries of {effect.stream_id} are left")
+    questions = [entry.ask_id for entry in entries if entry.kind is EntryKind.ASK]
+    messages = [entry for entry in entries if entry.kind is EntryKind.NOTIFICATION and entry.ask_id is None]
+    withdrawn = [entry.ask_id for entry in entries if entry.kind is EntryKind.NOTIFICATION]
+    settled = [*withdrawn, *(answer.ask_id for answer in effect.answers)]
+    open_ones = [ask_id for ask_id in questions if ask_id not in settled]
+    if open_ones != list(effect.asks):
+        raise Violation("a question is open or answered", f"not all questions of {effect.stream_id} are what they were")
+    if work.number not in state.witness.executed:
+        state.witness.start(work.number, effect.stream_id, disk_of(state))
+    ask_id = open_ones[0] if open_ones else None
+    state.works[effect.stream_id] = work.interrupt(len(messages), len(questions), ask_id)
 
 
 @carry_out.register
@@ -190,3 +204,6 @@ def _detached(effect: StreamDetached, state: State) -> None:
 def _gone(effect: StreamGone, state: State) -> None:
     state.witness.detach(effect.stream_id)
     state.witness.go(effect.stream_id, effect.reason)
+    announced, disk = state.peers is not Peers.STOCK, disk_of(state)
+    if effect.reason is Reason.FINISHED and announced and disk is not None and not disk.has_end(effect.stream_id):
+        raise Violation("end is last, and once", f"{effect.stream_id} is finished without its end")

@@ -22,6 +22,7 @@ from mcpstreams_sansio.testing.machines import Shared
 from mcpstreams_sansio.testing.names import Text, connection_name, numbered, stream_name, text_of, token_name
 from mcpstreams_sansio.testing.wires import Wire
 from mcpstreams_sansio.testing.witness import Witness
+from mcpstreams_sansio.wire.refusals import Reason
 
 MANY_BREAKS: Final = 3
 """Breaks in a row after which the pauses between the attempts may add up to more than a stream is kept."""
@@ -71,6 +72,8 @@ class State:
     left: Bounds
     """What can still happen."""
     server: Shared[StreamsInput, StreamsEffect]
+    newborn: Shared[StreamsInput, StreamsEffect]
+    """The machine of a server's process that has just begun."""
     spare: tuple[Home, ...]
     """Clients that have not come yet."""
     homes: dict[str, Home]
@@ -80,6 +83,8 @@ class State:
     works: dict[StreamId, Work] = attrs.field(factory=dict)
     tokens: dict[StreamId, Secret] = attrs.field(factory=dict)
     """The first token of each stream, for those who come from elsewhere."""
+    arrived: dict[StreamId, Work] = attrs.field(factory=dict)
+    """What there is to do for each stream, as its call said."""
     callers: dict[CallId, Caller] = attrs.field(factory=dict)
     witness: Witness = attrs.field(factory=Witness)
     counters: Counters = attrs.field(factory=Counters)
@@ -94,7 +99,8 @@ class State:
     @property
     def guarantee(self) -> Guarantee:
         """What callers may rely on: without our extension event ids count within a session (rules R4, R8, case C5)."""
-        exact = self.tells_positions and (self.peers is Peers.MARKER or not self.bounds.sessions)
+        sessions_end = self.bounds.sessions or self.bounds.crashes
+        exact = self.tells_positions and (self.peers is Peers.MARKER or not sessions_end)
         if not exact:
             return Guarantee.AT_LEAST_ONCE
         return Guarantee.AT_MOST_ONCE if self.bounds.rivals else Guarantee.EXACTLY_ONCE
@@ -174,6 +180,11 @@ class State:
         """Return all who wait for a call: one at most, unless other clients have taken it up."""
         return [caller for caller in self.callers.values() if caller.number == number]
 
+    def reasons_of(self, number: int) -> set[Reason]:
+        """Return why streams of a call are gone."""
+        streams = [stream_id for stream_id, work in self.arrived.items() if work.number == number]
+        return {self.witness.gone[stream_id] for stream_id in streams if stream_id in self.witness.gone}
+
     @property
     def calls_made(self) -> int:
         """How many calls were made, whoever else has taken them up."""
@@ -198,6 +209,16 @@ class State:
         slow_caller = bounds.max_unread > 0 and left.slow_takes < bounds.slow_takes
         return left.hurries < bounds.hurries or slow_caller or bounds.breaks - left.breaks > MANY_BREAKS
 
+    @property
+    def lives(self) -> int:
+        """How many processes of the server there were, this one included."""
+        return 1 + self.bounds.crashes - self.left.crashes
+
+    @property
+    def remembers(self) -> bool:
+        """Whether the server knows what it knew before it last crashed, if it ever did."""
+        return self.lives == 1 or self.bounds.durable > 0
+
     def fork(self) -> Self:
         """Return an independent copy of everything that changes."""
         return type(self)(
@@ -206,12 +227,14 @@ class State:
             self.bounds,
             self.left,
             self.server,
+            self.newborn,
             self.spare,
             self.homes.copy(),
             self.disk,
             self.wires.copy(),
             self.works.copy(),
             self.tokens.copy(),
+            self.arrived.copy(),
             self.callers.copy(),
             self.witness.fork(),
             self.counters.fork(),
@@ -235,13 +258,24 @@ class State:
         The machines come first: they name nearly all there is, in an order of their own. By what is named so, all
         else is sorted: in which order it came to be makes no difference any more.
         """
+        return numbered(*self.texts())
+
+    def texts(self) -> tuple[list[Text], list[Text]]:
+        """Return what a key is made of: what has an order, and what has none."""
         ordered = [_text_of_bounds(self.left), self.server.text(self.now)]
         ordered += [home.machine.text(self.now) for home in self.homes.values()]
         ordered.append(self._text_of_rest())
+        if self.left.crashes and self.left.durable:
+            ordered += [self.disk.text, self._text_of_unborn()]
         unordered = [work.text for work in self.works.values()]
         unordered += [caller.text for caller in self.callers.values()]
         unordered += [wire.text for wire in self.wires.values()]
-        return numbered(ordered, unordered)
+        return ordered, unordered
+
+    def _text_of_unborn(self) -> Text:
+        """Which call each stream is, of those whose work has not begun: after a crash it may begin as interrupted."""
+        unborn = self.witness.opened - self.works.keys()
+        return text_of(tuple([(name, work.number) for name, work in self.arrived.items() if name in unborn]))
 
     def _text_of_rest(self) -> Text:
         servers = {name: wire.server_id for name, wire in self.wires.items()}

@@ -99,8 +99,8 @@ class Wire:
     """The client reads nothing for now."""
 
     def post(self, post: Post) -> Self:
-        """The client sends."""
-        return attrs.evolve(self, up=(*self.up, post))
+        """The client sends; into nothing if nobody is there any more."""
+        return self if self.server is End.GONE else attrs.evolve(self, up=(*self.up, post))
 
     def write(self, *items: Down) -> Self:
         """The server sends; into nothing if nobody listens any more."""

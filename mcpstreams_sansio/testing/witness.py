@@ -7,6 +7,7 @@ from typing import Final, final
 import attrs
 
 from mcpstreams_sansio.ids import StreamId
+from mcpstreams_sansio.server.records import LogRecord, StreamClosed, StreamOpened
 from mcpstreams_sansio.testing.disk import Disk
 from mcpstreams_sansio.testing.frames import Frame
 from mcpstreams_sansio.testing.properties import Violation
@@ -49,6 +50,15 @@ class Witness:
         if stream_id in self.gone:
             raise Violation("a stream ends once", f"{stream_id} is over a second time")
         self.gone[stream_id] = reason
+
+    def crash(self, records: tuple[LogRecord, ...]) -> None:
+        """Note that the server's process has ended, and what is left of what it did: what is on record."""
+        self.attached.clear()
+        self.ended.clear()
+        self.opened = frozenset([record.stream_id for record in records if isinstance(record, StreamOpened)])
+        for record in records:
+            if isinstance(record, StreamClosed):
+                self.gone.setdefault(record.stream_id, record.reason)
 
     def start(self, number: int, stream_id: StreamId, disk: Disk | None) -> None:
         """Note that the work on a call begins.

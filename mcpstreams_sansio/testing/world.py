@@ -12,7 +12,7 @@ from mcpstreams_sansio.client.config import ClientConfig
 from mcpstreams_sansio.errors import LocalProtocolError
 from mcpstreams_sansio.server.config import StreamsConfig
 from mcpstreams_sansio.server.streams import ServerStreams
-from mcpstreams_sansio.testing import network, people
+from mcpstreams_sansio.testing import crashes, network, people
 from mcpstreams_sansio.testing.actions import Bounds, Kind, Peers, Transport, reliable
 from mcpstreams_sansio.testing.homes import fresh_homes
 from mcpstreams_sansio.testing.machines import Shared
@@ -57,6 +57,8 @@ _MOVES: Final[Mapping[Kind, _Move]] = {
     Kind.HURRY: _Move(network.can_hurry, network.hurry),
     Kind.POLL: _Move(people.can_poll, people.poll),
     Kind.RIVAL: _Move(people.can_rival, people.rival),
+    Kind.CRASH: _Move(crashes.can_crash, crashes.crash),
+    Kind.GIVE_UP: _Move(people.can_give_up, people.give_up),
     Kind.INTRUDE: _Move(people.can_intrude, people.intrude),
 }
 
@@ -133,7 +135,8 @@ class StreamsWorld:
             max_unread=bounds.max_unread or client_config.max_unread,
         )
         first, *spare = fresh_homes(clients, 1 + bounds.rivals)
-        self.state = State(transport, peers, bounds, bounds, Shared(server), tuple(spare), {first.name: first})
+        newborn = Shared(server)
+        self.state = State(transport, peers, bounds, bounds, newborn, newborn, tuple(spare), {first.name: first})
         self._setting = f"{transport.value} {peers.value} {bounds}".strip()
 
     @classmethod

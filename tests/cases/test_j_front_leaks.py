@@ -64,7 +64,7 @@ def test_j7_the_end_of_a_session_closes_its_streams_in_the_log(ending: str) -> N
         one.wait(60.0)
     records = [record for batch in one.batches for record in batch.records]
     [opened] = [record for record in records if isinstance(record, StreamOpened)]
-    assert records[-1] == StreamClosed(opened.stream_id, Reason.EXPIRED)
+    assert records[-1] == StreamClosed(opened.stream_id, Reason.EXPIRED, 0)
 
 
 @pytest.mark.rule("R16", "P8")

@@ -52,6 +52,18 @@ LOSSES: dict[str, tuple[str, str]] = {
         "http marker straggles=1",
         "call k1, connect, straggle c1, wait, up c2, up c1",
     ),
+    "the server crashes and recovers": (
+        "multiplexed marker messages=2 crashes=1 durable=1",
+        "call k1, connect, up c1, logged, send k1, logged, down c1, down c1, send k1, crash 0",
+    ),
+    "the server crashes while its records are being written": (
+        "multiplexed marker crashes=1 durable=1",
+        "call k1, connect, up c1, crash 1",
+    ),
+    "the server crashes without a disk": (
+        "http marker crashes=1",
+        "call k1, connect, crash 0, up c1",
+    ),
     "an acknowledgement is lost": (
         "http marker cuts=1",
         "call k1, connect, up c1, send k1, succeed k1, " + "down c1, " * 7 + "cut c2",

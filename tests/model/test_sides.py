@@ -12,7 +12,7 @@ from mcpstreams_sansio.ids import CallId, ConnectionId, StreamId
 from mcpstreams_sansio.server import effects as server
 from mcpstreams_sansio.server.calls import Peer
 from mcpstreams_sansio.testing import Bounds, Peers, StreamsWorld, Transport, Violation
-from mcpstreams_sansio.testing.application import Caller, Guarantee, call_params, message
+from mcpstreams_sansio.testing.application import Caller, Guarantee, Work, WorkState, call_params, message
 from mcpstreams_sansio.testing.client_side import begin_exchange
 from mcpstreams_sansio.testing.client_side import carry_out as carry_out_for_client
 from mcpstreams_sansio.testing.homes import FIRST
@@ -21,7 +21,7 @@ from mcpstreams_sansio.testing.server_side import carry_out as carry_out_for_ser
 from mcpstreams_sansio.testing.state import Role, State
 from mcpstreams_sansio.testing.wires import End, Wire
 from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, Notification, Request
-from mcpstreams_sansio.wire.refusals import Reason
+from mcpstreams_sansio.wire.refusals import Reason, interrupted_error
 
 K1, C9 = CallId(1), ConnectionId(1_000_009)
 S1 = StreamId("stream-00001")
@@ -135,11 +135,44 @@ def test_a_call_may_be_given_up_for_a_reason() -> None:
     with pytest.raises(Violation, match="which no stream is"):
         carry_out_for_client(finished(client.CallLost(Reason.ABANDONED)), world.fork())
     world.witness.go(S1, Reason.ABANDONED)
+    with pytest.raises(Violation, match="which no stream is"):
+        carry_out_for_client(finished(client.CallLost(Reason.ABANDONED)), world.fork())
+    world.arrived[S1] = Work(1, S1, 7, "p", 0, 0)
     carry_out_for_client(finished(client.CallLost(Reason.ABANDONED)), world)
     draft = state(peers=Peers.DRAFT)
     carry_out_for_client(finished(client.OutcomeUnknown(client.Doubt.CONNECTION_LOST)), draft)
     cancelled = state(caller=CALLER.cancel())
     carry_out_for_client(finished(client.CallCancelled()), cancelled)
+
+
+def test_a_crash_leaves_callers_in_doubt_and_nothing_else() -> None:
+    """Without a disk the server knows nothing any more; with one, work may be given up, and only then."""
+    lost = client.CallLost(Reason.STREAM_NOT_FOUND)
+    unknown = client.OutcomeUnknown(client.Doubt.SERVER_CHANGED)
+    interrupted = client.OutcomeUnknown(client.Doubt.INTERRUPTED)
+    failed = client.CallFailed(interrupted_error(7))
+    crashed = state(bounds=Bounds(crashes=1))
+    for outcome in (lost, unknown, interrupted):
+        with pytest.raises(Violation, match="is given up"):
+            carry_out_for_client(finished(outcome), crashed.fork())
+    crashed.left = crashed.left.spend("crashes")
+    for outcome in (lost, unknown):
+        carry_out_for_client(finished(outcome), crashed.fork())
+    told: list[tuple[client.Outcome, Peers]] = [(interrupted, Peers.MARKER), (failed, Peers.DRAFT)]
+    for said, peers in told:
+        world = state(peers=peers)
+        with pytest.raises(Violation, match="call 1"):
+            carry_out_for_client(finished(said), world.fork())
+        world.works[S1] = Work(1, S1, 7, "p", 0, 0, WorkState.GIVEN_UP)
+        carry_out_for_client(finished(said), world)
+    with pytest.raises(Violation, match="did not fail"):
+        carry_out_for_client(finished(failed), state())
+
+
+def test_a_stream_that_is_finished_has_its_end_on_the_disk() -> None:
+    world = state(bounds=Bounds(durable=1))
+    with pytest.raises(Violation, match="finished without its end"):
+        carry_out_for_server(server.StreamGone(S1, Reason.FINISHED), world)
 
 
 def test_a_call_that_is_let_go_starts_again_from_what_was_taken() -> None:

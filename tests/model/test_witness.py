@@ -94,11 +94,11 @@ def test_nothing_is_written_before_it_is_durable() -> None:
 
 
 @pytest.mark.parametrize(
-    "over", [StreamClosed(S1, Reason.CANCELLED), EntryLogged(S1, 4, EntryKind.END, b"")], ids=["closed", "complete"]
+    "over", [StreamClosed(S1, Reason.CANCELLED, 2), EntryLogged(S1, 4, EntryKind.END, b"")], ids=["closed", "complete"]
 )
 def test_nor_is_the_end_of_a_stream(over: LogRecord) -> None:
     witness = Witness()
-    other = StreamClosed(S2, Reason.CANCELLED)
+    other = StreamClosed(S2, Reason.CANCELLED, 2)
     with pytest.raises(Violation, match="the end of stream-00001 is written before it is durable"):
         write(witness, "c1", END, disk(OPENED, other, EntryLogged(S1, 3, EntryKind.RESPONSE, b"")))
     write(witness, "c1", END, disk(other, over))

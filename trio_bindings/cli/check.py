@@ -39,6 +39,7 @@ _HELP: Final = {
     "polls": "How often somebody else polls.",
     "intrusions": "How often somebody resumes without the token.",
     "rivals": "How many more clients take a call up.",
+    "crashes": "How often the process of the server ends, and another one takes its place.",
     "slow_writes": "Writes that the transport does not take at once.",
     "slow_takes": "How often the caller does not come back at once for more.",
     "slow_stops": "How often work does not hear at once that it should stop.",

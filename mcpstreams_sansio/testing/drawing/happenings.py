@@ -48,6 +48,7 @@ from mcpstreams_sansio.server.effects import (
     StreamAttached,
     StreamDetached,
     StreamGone,
+    WorkInterrupted,
     WriteLog,
 )
 from mcpstreams_sansio.server.inputs import (
@@ -63,6 +64,7 @@ from mcpstreams_sansio.server.inputs import (
     LogWritten,
     PeerHeard,
     PollReceived,
+    Recover,
     ReleaseStream,
     Reply,
     Respond,
@@ -291,6 +293,17 @@ def _scope_ended(event: ScopeEnded, stage: Stage) -> None:
 @show.register
 def _start(effect: StartCall, stage: Stage) -> None:
     stage.show(Arrow(SERVER, stage.work(effect.stream_id), "start"))
+
+
+@show.register
+def _recover(event: Recover, stage: Stage) -> None:
+    many = len(event.records)
+    stage.show(Arrow(DISK, SERVER, f"recover {many} {'record' if many == 1 else 'records'}"))
+
+
+@show.register
+def _interrupted(effect: WorkInterrupted, stage: Stage) -> None:
+    stage.show(Arrow(SERVER, stage.work(effect.stream_id), f"interrupted after #{effect.produced}", Tone.BAD))
 
 
 @show.register

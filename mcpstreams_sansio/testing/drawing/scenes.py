@@ -47,6 +47,8 @@ def show_action(stage: Stage, action: Action) -> None:
             stage.lose(name, SERVER, "connection lost, the client does not know")
         case Kind.NOTICE:
             stage.lose(name, SERVER, "connection lost")
+        case Kind.CRASH:
+            stage.crash()
         case _:
             _show_completion(stage, action)
 

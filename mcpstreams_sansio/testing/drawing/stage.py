@@ -141,6 +141,16 @@ class Stage:
         self.break_off(name)
         self.show(Arrow(name, learner, text, Tone.BAD))
 
+    def crash(self) -> None:
+        """The server's process ends, and with it its end of every wire."""
+        for name, wire in self._before.items():
+            if wire.server is End.OPEN:
+                self.break_off(name)
+        for trace in self._traces.values():
+            for stream_id in tuple(trace.streams):
+                trace.detach(stream_id, self.row)
+        self.show(Note(SERVER, "the process ends, another one begins", Tone.BAD))
+
     def break_off(self, name: str) -> None:
         """With the next row, a wire is lost for a side."""
         if name in self._traces:

@@ -470,3 +470,13 @@ def test_an_end_that_came_before_its_answer_is_awaited_again_and_acknowledged() 
     talk.take(4)
     talk.ends(5, path=3)
     assert talk.cut(3) == ["c4 <- ack s1 5"]
+
+
+@pytest.mark.rule("R21", "R27")
+def test_h4_that_the_work_was_interrupted_is_an_answer_however_little_was_seen_of_the_stream() -> None:
+    assert calling().rejects("1", Reason.INTERRUPTED) == ["1: ends with doubt: interrupted @1"]
+    talk = calling()
+    talk.link_down()
+    talk.link_up()
+    assert talk.wait(1.0) == ["1: tries resend", "c2 <- call 1 key #2"]
+    assert talk.rejects("1", Reason.INTERRUPTED) == ["1: ends with doubt: interrupted @1"]

@@ -324,3 +324,19 @@ def test_a_fresh_token_that_is_durable_too_late_opens_nothing(tombstones: int) -
         talk.sync()
     assert line.heard() == ["create", "create", "end", "end"]
     assert line.poll(token=Secret("fresh")) == ("error stream_not_found" if tombstones == 1 else "error cancelled")
+
+
+@pytest.mark.rule("R3", "R6", "R21")
+def test_a_call_that_waits_for_create_is_answered_when_another_client_has_had_it_all() -> None:
+    talk = Conversation(DURABLE)
+    first, second = talk.connect(), talk.connect()
+    first.call(peer=MARKER, key=KEY, attempt="a.1")
+    first.ack(1)
+    talk.respond()
+    first.lose()
+    talk.prompt_disk = False
+    second.call(peer=MARKER, key=KEY, attempt="a.2", stream="s2", token=Secret("fresh"))
+    talk.connect().ack(3, token=token_of("s1"))
+    talk.sync()
+    talk.sync()
+    assert second.heard() == ["error 7 finished"]

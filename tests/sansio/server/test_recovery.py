@@ -68,7 +68,7 @@ def full_log() -> list[LogRecord]:
         EntriesDropped(S2, 3),
         entry(4, EntryKind.RESPONSE),
         entry(5, EntryKind.END),
-        StreamClosed(S1, Reason.EXPIRED),
+        StreamClosed(S1, Reason.EXPIRED, 11),
     ]
 
 
@@ -141,7 +141,7 @@ def test_a_question_is_open_until_it_is_answered_withdrawn_or_the_call_is() -> N
 
 @pytest.mark.rule("R21")
 def test_a_key_is_known_with_its_call_and_with_why_the_stream_is_gone() -> None:
-    recorded = read(opened(key=b"k1"), opened(S2, FLEETING, b"k2"), StreamClosed(S2, Reason.NOT_RESUMABLE))
+    recorded = read(opened(key=b"k1"), opened(S2, FLEETING, b"k2"), StreamClosed(S2, Reason.NOT_RESUMABLE, 11))
     assert recorded.keys == (
         (b"k1", KeyEntry(OWNER, S1, Digest(b"the call"))),
         (b"k2", KeyEntry(OWNER, S2, Digest(b"the call"), Reason.NOT_RESUMABLE)),
@@ -151,7 +151,7 @@ def test_a_key_is_known_with_its_call_and_with_why_the_stream_is_gone() -> None:
 
 @pytest.mark.rule("R21")
 def test_a_key_that_was_forgotten_and_came_again_names_its_new_call() -> None:
-    recorded = read(opened(key=b"k1"), opened(S2, key=b"k1"), StreamClosed(S1, Reason.ABANDONED))
+    recorded = read(opened(key=b"k1"), opened(S2, key=b"k1"), StreamClosed(S1, Reason.ABANDONED, 11))
     assert recorded.keys == ((b"k1", KeyEntry(OWNER, S2, Digest(b"the call"))),)
 
 
@@ -166,7 +166,7 @@ def test_a_key_that_was_cancelled_before_its_call_is_known_by_its_owner() -> Non
 
 @pytest.mark.rule("Q7d")
 def test_of_a_closed_stream_its_tokens_and_its_reason_are_left() -> None:
-    stream = the_stream(*full_log()[:6], StreamClosed(S1, Reason.CANCELLED))
+    stream = the_stream(*full_log()[:6], StreamClosed(S1, Reason.CANCELLED, 11))
     assert (stream.reason, stream.tokens) == (Reason.CANCELLED, [b"t1", b"t2"])
     assert (stream.entries, stream.asks, stream.answers) == ({}, {}, {})
 
@@ -235,7 +235,7 @@ LIFE: list[LogRecord] = [
     entry(10, EntryKind.RESPONSE),
     entry(11, EntryKind.END),
     StreamConfirmed(S1, 10),
-    StreamClosed(S1, Reason.FINISHED),
+    StreamClosed(S1, Reason.FINISHED, 11),
 ]
 
 
@@ -278,11 +278,11 @@ def test_an_entry_may_stand_before_the_word_that_those_before_it_are_confirmed()
     [
         ([opened(), opened()], "record 1, StreamOpened,"),
         ([entry(2)], "record 0, EntryLogged,"),
-        ([StreamClosed(S1, Reason.EXPIRED)], "record 0, StreamClosed,"),
+        ([StreamClosed(S1, Reason.EXPIRED, 11)], "record 0, StreamClosed,"),
         ([opened(), entry(2), entry(2)], "record 2, EntryLogged,"),
         ([opened(), entry(1)], "record 1, EntryLogged,"),
         ([opened(), entry(2), entry(4), StreamConfirmed(S1, 2)], "record 2, EntryLogged,"),
-        ([opened(), StreamClosed(S1, Reason.EXPIRED), entry(2)], "record 2, EntryLogged,"),
+        ([opened(), StreamClosed(S1, Reason.EXPIRED, 11), entry(2)], "record 2, EntryLogged,"),
         ([opened(), StreamAnnounced(S1, ANNOUNCED, Tags.NONE, Digest(b""))], "record 1, StreamAnnounced,"),
         ([opened(), AnswerLogged(S1, "q1", b"{")], "record 1, AnswerLogged,"),
         ([opened(), AnswerLogged(S1, "q1", b'{"jsonrpc":"2.0","method":"x"}')], "record 1, AnswerLogged,"),

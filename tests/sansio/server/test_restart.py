@@ -371,7 +371,7 @@ def test_a_silent_stream_is_over_with_its_session() -> None:
     talk.exchange().call(peer=STOCK)
     talk.restart()
     assert (talk.state(), talk.application()) == (None, ["start s1"])
-    assert talk.records[-1] == StreamClosed(StreamId("s1"), Reason.EXPIRED)
+    assert talk.records[-1] == StreamClosed(StreamId("s1"), Reason.EXPIRED, 0)
 
 
 @pytest.mark.rule("R2", "Q7c")
@@ -537,7 +537,7 @@ def test_a_log_that_can_not_be_read_changes_nothing() -> None:
     streams = ServerStreams(DURABLE)
     before = streams.snapshot(0.0)
     with pytest.raises(LocalProtocolError, match="record 0, StreamClosed, can not be read"):
-        streams.handle(Recover((StreamClosed(StreamId("s1"), Reason.EXPIRED),)), 5.0)
+        streams.handle(Recover((StreamClosed(StreamId("s1"), Reason.EXPIRED, 0),)), 5.0)
     assert streams.snapshot(0.0) == before
     streams.handle(Recover(()), 1.0)
 
