@@ -1,4 +1,4 @@
-"""Hypothesis profiles, chosen by the environment variable HYPOTHESIS_PROFILE.
+"""Which worlds are searched; and Hypothesis profiles, chosen by the environment variable HYPOTHESIS_PROFILE.
 
 * `fast`, the default: a handful of new examples each time, for the minute in which one works.
 * `ci`: more of them, the same ones each time, so that a failure can be repeated.
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 
+import pytest
 from hypothesis import settings
 
 # No example has a deadline: the machine may be busy, and what must not hang is bounded by pytest's own time-out.
@@ -18,3 +19,8 @@ settings.register_profile(
 )
 settings.register_profile("deep", max_examples=5_000, stateful_step_count=100, deadline=None, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fast"))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let the searches of worlds be short, where only what they execute is looked at."""
+    parser.addoption("--worlds", choices=["usual", "quick"], default="usual", help="Which worlds are searched.")

@@ -12,10 +12,10 @@ from __future__ import annotations
 from mcpstreams_sansio.testing.actions import Bounds, Kind, Peers, Transport, reliable
 from mcpstreams_sansio.testing.cells import RecordedTable
 from mcpstreams_sansio.testing.configurations import (
-    CLIENT_CELLS_BEYOND,
     DEEP,
     HAPPENINGS,
-    SERVER_CELLS_BEYOND,
+    LARGE,
+    QUICK,
     USUAL,
     Configuration,
 )
@@ -34,11 +34,11 @@ from mcpstreams_sansio.testing.transcript import (
 from mcpstreams_sansio.testing.world import CLIENT_CONFIG, SERVER_CONFIG, SETTLES, StreamsWorld
 
 __all__ = [
-    "CLIENT_CELLS_BEYOND",
     "CLIENT_CONFIG",
     "DEEP",
     "HAPPENINGS",
-    "SERVER_CELLS_BEYOND",
+    "LARGE",
+    "QUICK",
     "SERVER_CONFIG",
     "SETTLES",
     "USUAL",

@@ -156,6 +156,8 @@ class Bounds:
     """How many writes the transport does not take at once."""
     slow_takes: int = 0
     """How often the caller does not come back at once for more."""
+    reads_ahead: int = 0
+    """How much arrives although its reader has paused: a transport may have read it before."""
     slow_stops: int = 0
     """How often work that is told to stop does not hear it before it goes on."""
 
@@ -170,6 +172,10 @@ class Bounds:
     """1: the server drops a connection that takes nothing for a while."""
     window: int = 0
     """Entries that a stream may have unconfirmed; 0 is the usual number."""
+    room: int = 0
+    """Bytes that all logs may hold together before something has to go; 0 is the usual number."""
+    impatient: int = 0
+    """1: the client has no time for more than one attempt that nobody answers."""
 
     @property
     def breaks(self) -> int:

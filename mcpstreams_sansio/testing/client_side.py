@@ -156,7 +156,7 @@ def _check_outcome(state: State, caller: Caller, outcome: Outcome) -> None:
     match outcome:
         case CallNotRun() if caller.number in state.witness.executed:
             raise Violation("not run is not run", f"call {caller.number} ran, and its caller is told that it did not")
-        case CallLost(reason=reason) if _went_elsewhere(state, caller, reason):
+        case CallLost(reason=reason) if _can_be_lost(state, caller, reason):
             pass
         case CallLost(reason=Reason.STREAM_NOT_FOUND) if not state.remembers:
             pass
@@ -172,14 +172,16 @@ def _check_outcome(state: State, caller: Caller, outcome: Outcome) -> None:
             pass
 
 
-def _went_elsewhere(state: State, caller: Caller, reason: Reason) -> bool:
-    """Return whether a caller is told rightly that another client has its call now, or has had its answer."""
+def _can_be_lost(state: State, caller: Caller, reason: Reason) -> bool:
+    """Return whether a caller is told rightly that another client has its call or its answer, or that room ran out."""
     others = [each for each in state.callers_of(caller.number) if each is not caller]
     match reason:
         case Reason.SUPERSEDED:
             return any(other.outcome is None or other.has_its_answer for other in others)
         case Reason.FINISHED:
             return any(other.has_its_answer for other in others)
+        case Reason.EXPIRED:
+            return state.bounds.room > 0
         case _:
             return False
 

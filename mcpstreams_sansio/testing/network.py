@@ -89,13 +89,15 @@ def deliver_up(state: State, name: str) -> None:
 
 def with_chunks(state: State) -> Sequence[str | None]:
     """Something that the server wrote is on its way."""
-    return [name for name, wire in state.wires.items() if wire.down and not wire.paused]
+    return [name for name, wire in state.wires.items() if wire.down and (not wire.paused or state.left.reads_ahead)]
 
 
 def deliver_down(state: State, name: str) -> None:
     """The oldest thing that the server wrote arrives."""
     before = state.wires[name]
     item, wire = before.arrived_down()
+    if before.paused:
+        state.left = state.left.spend("reads_ahead")
     match item:
         case Head():
             _read_head(state, wire, item)

@@ -103,7 +103,7 @@ class State:
         exact = self.tells_positions and (self.peers is Peers.MARKER or not sessions_end)
         if not exact:
             return Guarantee.AT_LEAST_ONCE
-        return Guarantee.AT_MOST_ONCE if self.bounds.rivals else Guarantee.EXACTLY_ONCE
+        return Guarantee.AT_MOST_ONCE if self.bounds.rivals or self.bounds.room else Guarantee.EXACTLY_ONCE
 
     @property
     def tells_positions(self) -> bool:

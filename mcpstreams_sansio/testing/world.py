@@ -63,6 +63,7 @@ _MOVES: Final[Mapping[Kind, _Move]] = {
 }
 
 _STALL_TIMEOUT: Final = 8.0
+_IMPATIENCE: Final = 6.0
 
 SERVER_CONFIG: Final = StreamsConfig(
     redelivery_window=0.0,
@@ -127,12 +128,15 @@ class StreamsWorld:
                 durable=bool(bounds.durable),
                 stall_timeout=_STALL_TIMEOUT if bounds.stalls else server_config.stall_timeout,
                 window=bounds.window or server_config.window,
+                max_total_bytes=bounds.room or server_config.max_total_bytes,
+                keep_bytes=1 if bounds.room else server_config.keep_bytes,
             )
         )
         clients = attrs.evolve(
             client_config,
             poll_first=bool(bounds.poll_first),
             max_unread=bounds.max_unread or client_config.max_unread,
+            patience=_IMPATIENCE if bounds.impatient else client_config.patience,
         )
         first, *spare = fresh_homes(clients, 1 + bounds.rivals)
         newborn = Shared(server)

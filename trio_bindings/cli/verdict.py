@@ -9,7 +9,7 @@ import attrs
 
 from mcpstreams_sansio.client.table import CALL_TABLE
 from mcpstreams_sansio.server.table import STREAM_TABLE
-from mcpstreams_sansio.testing import CLIENT_CELLS_BEYOND, HAPPENINGS, SERVER_CELLS_BEYOND, RecordedTable
+from mcpstreams_sansio.testing import HAPPENINGS, RecordedTable
 from trio_bindings.cli.search_display import per_second
 from trio_bindings.cli.searches import Found
 
@@ -48,13 +48,13 @@ class Verdict:
     def server_cells(self) -> Sequence[str]:
         """Cells of the table of a stream that no world came to, and should have."""
         met = frozenset[str]().union(*(each.server_cells for each in self.found))
-        return sorted(_SERVER_CELLS - met - SERVER_CELLS_BEYOND)
+        return sorted(_SERVER_CELLS - met)
 
     @property
     def client_cells(self) -> Sequence[str]:
         """The same for the table of a call."""
         met = frozenset[str]().union(*(each.client_cells for each in self.found))
-        return sorted(_CLIENT_CELLS - met - CLIENT_CELLS_BEYOND.keys())
+        return sorted(_CLIENT_CELLS - met)
 
     @property
     def broken(self) -> Sequence[Found]:
