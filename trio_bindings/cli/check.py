@@ -42,12 +42,15 @@ _HELP: Final = {
     "crashes": "How often the process of the server ends, and another one takes its place.",
     "slow_writes": "Writes that the transport does not take at once.",
     "slow_takes": "How often the caller does not come back at once for more.",
+    "reads_ahead": "How much arrives although its reader has paused.",
     "slow_stops": "How often work does not hear at once that it should stop.",
     "durable": "1: records go to a disk.",
     "poll_first": "1: the client polls before it resumes.",
     "max_unread": "Items that a call may have unread; 0 is the usual number.",
     "stalls": "1: the server drops a connection that takes nothing.",
     "window": "Entries that a stream may have unconfirmed; 0 is the usual number.",
+    "room": "Bytes that all logs may hold together; 0 is the usual number.",
+    "impatient": "1: the client has no time for more than one attempt that nobody answers.",
 }
 
 _Command = TypeVar("_Command", bound=Callable[..., None])
@@ -69,8 +72,10 @@ def _bounds_options(command: _Command) -> _Command:
 
 def _list_names(context: click.Context, _: click.Parameter, wanted: bool) -> None:
     if wanted:
-        for each in (*USUAL, *DEEP):
-            click.echo(f"{each.name:<26}{each.setting}")
+        known = (*USUAL, *DEEP)
+        width = max(len(each.name) for each in known) + 2
+        for each in known:
+            click.echo(f"{each.name:<{width}}{each.setting}")
         context.exit()
 
 
