@@ -49,6 +49,8 @@ nitpick_ignore_regex = [
     (r"py:.*", r"(abc|attrs?|click|collections|contextlib|enum|h11|httpx2|pathlib|ssl|trio|types|typing)(\..*)?"),
     # Type variables have no page to link to; they are one letter, or end in a capital T.
     (r"py:(class|obj)", r"(.*\.)?([A-Z]|[A-Z][a-z]+Ts?(_co|_contra)?)"),
+    # Sphinx writes an alias so that stands between the brackets of a generic class; there is no such class.
+    (r"py:class", "TypeAliasForwardRef"),
     # What a module keeps to itself is not described.
     (r"py:(class|obj)", r"(.*\.)?_[A-Za-z]+"),
 ]

@@ -9,6 +9,7 @@ world can be explored as well.
 
 from __future__ import annotations
 
+from mcpstreams_sansio.testing import cues
 from mcpstreams_sansio.testing.actions import Bounds, Kind, Peers, Transport, reliable
 from mcpstreams_sansio.testing.cells import RecordedTable
 from mcpstreams_sansio.testing.configurations import (
@@ -21,7 +22,9 @@ from mcpstreams_sansio.testing.configurations import (
 )
 from mcpstreams_sansio.testing.drawing import draw
 from mcpstreams_sansio.testing.explore import Counterexample, Explorer, Report, Statistics, digest, explore
+from mcpstreams_sansio.testing.fronts import POLICIES
 from mcpstreams_sansio.testing.properties import Action, Always, Eventually, Property, Sometimes, Violation, World
+from mcpstreams_sansio.testing.script import Script, ScriptStep
 from mcpstreams_sansio.testing.transcript import (
     NarratedWorld,
     Step,
@@ -38,6 +41,7 @@ __all__ = [
     "DEEP",
     "HAPPENINGS",
     "LARGE",
+    "POLICIES",
     "QUICK",
     "SERVER_CONFIG",
     "SETTLES",
@@ -55,6 +59,8 @@ __all__ = [
     "Property",
     "RecordedTable",
     "Report",
+    "Script",
+    "ScriptStep",
     "Sometimes",
     "Statistics",
     "Step",
@@ -63,6 +69,7 @@ __all__ = [
     "Transport",
     "Violation",
     "World",
+    "cues",
     "digest",
     "draw",
     "explore",

@@ -36,7 +36,8 @@ from mcpstreams_sansio.wire.streams import ResumeInterval
 INTERVAL: Final = ResumeInterval(min=1.0, max=16.0)
 """How long a client should wait before it comes back, and may."""
 
-_POLICIES: Final = StreamPolicies({TOOLS_CALL: StreamPolicy(INTERVAL)})
+POLICIES: Final = StreamPolicies({TOOLS_CALL: StreamPolicy(INTERVAL)})
+"""How calls are served."""
 _OK: Final = 200
 _ACCEPTED: Final = 202
 _BAD_REQUEST: Final = 400
@@ -49,7 +50,7 @@ def inputs_of(state: State, connection_id: ConnectionId, framing: Framing, post:
         return [CursorReceived(connection_id, *parse_event_id(post.cursor))]
     peer = Peer(state.peers is not Peers.STOCK, state.peers is Peers.MARKER, frozenset({ASK_CAPABILITY}))
     entropy = state.fresh_entropy()
-    at = Circumstances(connection_id, framing, peer, NEWEST, _POLICIES, entropy, last_event_id=post.cursor)
+    at = Circumstances(connection_id, framing, peer, NEWEST, POLICIES, entropy, last_event_id=post.cursor)
     routed = route(read_message(post.message), at)
     return [_named(state, event) for event in routed if not isinstance(event, NotificationReceived)]
 
