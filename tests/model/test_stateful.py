@@ -34,6 +34,7 @@ BOUNDS = st.builds(
     straggles=st.integers(0, 4),
     fades=st.integers(0, 4),
     sessions=st.integers(0, 2),
+    crashes=st.integers(0, 3),
     hurries=st.integers(0, 6),
     polls=st.integers(0, 2),
     intrusions=st.integers(0, 2),

@@ -137,6 +137,7 @@ WORK = Work(1, StreamId("stream-00001"), 7, "p", messages=0, asks=0)
         (WorkState.SUCCEEDED, "completed", False, False),
         (WorkState.FAILED, "completed", False, True),
         (WorkState.FAILED, "completed", False, False),
+        (WorkState.GIVEN_UP, "completed", False, True),
     ],
 )
 def test_a_poll_may_say_what_is_true(work: WorkState, status: PollStatus, has_request: bool, has_error: bool) -> None:
@@ -151,6 +152,7 @@ def test_a_poll_may_say_what_is_true(work: WorkState, status: PollStatus, has_re
         (WorkState.RUNNING, "live", True, False),
         (WorkState.ASKING, "live", False, False),
         (WorkState.SUCCEEDED, "completed", False, True),
+        (WorkState.GIVEN_UP, "live", False, False),
     ],
 )
 def test_a_poll_that_lies_is_found(work: WorkState, status: PollStatus, has_request: bool, has_error: bool) -> None:
