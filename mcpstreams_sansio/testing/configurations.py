@@ -117,6 +117,7 @@ DEEP: Final = (
     Configuration("deep-rivals-and-disk", "multiplexed marker cuts=1 rivals=1 crashes=1 durable=1"),
     Configuration("deep-crash", "multiplexed marker messages=3 cuts=3 crashes=1 durable=1"),
     Configuration("deep-http-crash", "http marker messages=2 cuts=2 crashes=1 durable=1"),
+    Configuration("deep-rivals", "multiplexed marker messages=2 cuts=2 rivals=1"),
     Configuration("deep-two-calls", "multiplexed marker calls=2 messages=2 cuts=2"),
 )
 """What takes minutes to hours, and is searched besides when somebody asks for it."""

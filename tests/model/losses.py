@@ -104,6 +104,14 @@ LOSSES: dict[str, tuple[str, str]] = {
         "http marker cuts=1 poll_first=1",
         "call k1, connect, up c1, down c1, down c1, down c1, cut c1",
     ),
+    "two clients compete": (
+        "multiplexed marker messages=2 slow_takes=1 rivals=1",
+        "call k1, connect, up c1, down c1, send k1, rival k1, connect b, up c2",
+    ),
+    "two clients compete over HTTP": (
+        "http marker cuts=1 rivals=1",
+        "call k1, connect, up c1, down c1, down c1, down c1, rival k1, connect b, cut c1",
+    ),
     "two calls": (
         "multiplexed marker calls=2 cuts=1",
         "call k1, call k2, connect, up c1, up c1, send k1, send k2, down c1, cut c1",

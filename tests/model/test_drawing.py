@@ -203,6 +203,16 @@ def test_somebody_else_has_a_lifeline_only_where_there_is_somebody() -> None:
     assert "somebody else" not in words(drawn(transcript_of("half-open for ever")))
 
 
+def test_each_client_has_a_lifeline_and_so_has_who_uses_it() -> None:
+    shown = drawn(transcript_of("two clients compete"))
+    places = {text.text: text.x for text in texts(shown, "heading")}
+    assert places["caller k1b"] < places["client b"] < places["caller"] < places["client"] < places["server"]
+    handshakes = [
+        arrow.x1 for arrow in arrows(shown) if {arrow.x1, arrow.x2} < {*places.values()} and arrow.kind == "up"
+    ]
+    assert handshakes == [places["client"], places["client b"]]
+
+
 def test_the_lifelines_of_a_long_transcript_are_named_again() -> None:
     short, long = drawn(transcript_of("cut before create")), drawn(transcript_of("an answer is lost"))
     assert [words(shown).count("server") for shown in (short, long)] == [2, 3]

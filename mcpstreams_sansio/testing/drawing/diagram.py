@@ -114,7 +114,9 @@ class Diagram:
     notes: tuple[str, ...]
     """Lines below the title."""
     left: tuple[str, ...]
-    """The lifelines on the client's side of the wires, the client's machine last."""
+    """The lifelines on the client's side of the wires, the machine of the first client last."""
+    clients: tuple[str, ...]
+    """Which of those are machines."""
     right: tuple[str, ...]
     """The lifelines on the other side."""
     hub: str

@@ -82,7 +82,7 @@ from mcpstreams_sansio.testing.drawing.captions import (
     short,
 )
 from mcpstreams_sansio.testing.drawing.diagram import Arrow, Tone
-from mcpstreams_sansio.testing.drawing.stage import CLIENT, DISK, SERVER, STRANGER, Stage
+from mcpstreams_sansio.testing.drawing.stage import DISK, SERVER, STRANGER, Stage
 from mcpstreams_sansio.testing.fronts import head_of
 from mcpstreams_sansio.testing.narration import told
 from mcpstreams_sansio.testing.state import Happening
@@ -130,17 +130,17 @@ def _read_again(effect: ReadAgain, stage: Stage) -> None:
 def _leave(effect: LeavePath, stage: Stage) -> None:
     name = stage.wire(effect.connection_id)
     stage.change(name)
-    stage.show(Arrow(CLIENT, name, "close"))
+    stage.show(Arrow(stage.machine, name, "close"))
 
 
 @show.register
 def _pause(effect: PauseReading, stage: Stage) -> None:
-    stage.note(CLIENT, f"reads no more of {stage.wire(effect.connection_id)}")
+    stage.note(stage.machine, f"reads no more of {stage.wire(effect.connection_id)}")
 
 
 @show.register
 def _read_on(effect: ResumeReading, stage: Stage) -> None:
-    stage.note(CLIENT, f"reads on from {stage.wire(effect.connection_id)}")
+    stage.note(stage.machine, f"reads on from {stage.wire(effect.connection_id)}")
 
 
 # ---- between the caller and the client's machine
@@ -148,80 +148,80 @@ def _read_on(effect: ResumeReading, stage: Stage) -> None:
 
 @show.register
 def _call(order: MakeCall, stage: Stage) -> None:
-    stage.show(Arrow(stage.caller(order.call_id), CLIENT, f"calls {order.method}"))
+    stage.show(Arrow(stage.caller(order.call_id), stage.machine, f"calls {order.method}"))
 
 
 @show.register
 def _cancel(order: CancelCall, stage: Stage) -> None:
-    stage.show(Arrow(stage.caller(order.call_id), CLIENT, "cancels"))
+    stage.show(Arrow(stage.caller(order.call_id), stage.machine, "cancels"))
 
 
 @show.register
 def _detach(order: DetachCall, stage: Stage) -> None:
-    stage.show(Arrow(stage.caller(order.call_id), CLIENT, "lets go"))
+    stage.show(Arrow(stage.caller(order.call_id), stage.machine, "lets go"))
 
 
 @show.register
 def _attach(order: AttachCall, stage: Stage) -> None:
-    stage.show(Arrow(stage.caller(order.call_id), CLIENT, f"goes on after #{order.saved.taken}"))
+    stage.show(Arrow(stage.caller(order.call_id), stage.machine, f"goes on after #{order.saved.taken}"))
 
 
 @show.register
 def _answer(order: AnswerAsk, stage: Stage) -> None:
     text = short(f"answers {order.ask_id}")
     if order.call_id is None:
-        stage.note(CLIENT, text)
+        stage.note(stage.machine, text)
     else:
-        stage.show(Arrow(stage.caller(order.call_id), CLIENT, text))
+        stage.show(Arrow(stage.caller(order.call_id), stage.machine, text))
 
 
 @show.register
 def _item(effect: ItemReceived, stage: Stage) -> None:
     text = f"#{effect.position} {message_caption(effect.message)}"
-    stage.show(Arrow(CLIENT, stage.caller(effect.call_id), text))
+    stage.show(Arrow(stage.machine, stage.caller(effect.call_id), text))
 
 
 @show.register
 def _ask_received(effect: AskReceived, stage: Stage) -> None:
     text = short(f"{name_of(effect.method)}: {effect.ask_id}")
     if effect.call_id is None:
-        stage.note(CLIENT, text)
+        stage.note(stage.machine, text)
     else:
-        stage.show(Arrow(CLIENT, stage.caller(effect.call_id), text))
+        stage.show(Arrow(stage.machine, stage.caller(effect.call_id), text))
 
 
 @show.register
 def _withdrawn(effect: AskWithdrawn, stage: Stage) -> None:
     text = short(f"no longer asks {effect.ask_id}")
     if effect.call_id is None:
-        stage.note(CLIENT, text)
+        stage.note(stage.machine, text)
     else:
-        stage.show(Arrow(CLIENT, stage.caller(effect.call_id), text))
+        stage.show(Arrow(stage.machine, stage.caller(effect.call_id), text))
 
 
 @show.register
 def _gap(effect: GapFound, stage: Stage) -> None:
-    stage.show(Arrow(CLIENT, stage.caller(effect.call_id), f"{effect.lost} are lost", Tone.BAD))
+    stage.show(Arrow(stage.machine, stage.caller(effect.call_id), f"{effect.lost} are lost", Tone.BAD))
 
 
 @show.register
 def _saved(effect: CallDetached, stage: Stage) -> None:
-    stage.show(Arrow(CLIENT, stage.caller(effect.call_id), "saved call"))
+    stage.show(Arrow(stage.machine, stage.caller(effect.call_id), "saved call"))
 
 
 @show.register
 def _finished(effect: CallFinished, stage: Stage) -> None:
-    stage.show(Arrow(CLIENT, stage.caller(effect.call_id), end_caption(effect), Tone.STRONG))
+    stage.show(Arrow(stage.machine, stage.caller(effect.call_id), end_caption(effect), Tone.STRONG))
 
 
 @show.register
 def _duplicate(effect: DuplicateDropped, stage: Stage) -> None:
-    stage.note(CLIENT, f"has #{effect.position} already")
+    stage.note(stage.machine, f"has #{effect.position} already")
 
 
 @show.register
 def _unclaimed(effect: UnclaimedMessage, stage: Stage) -> None:
-    stage.note(CLIENT, f"nobody waits for {message_caption(effect.message)}")
+    stage.note(stage.machine, f"nobody waits for {message_caption(effect.message)}")
 
 
 # ---- between the server's machine and the network

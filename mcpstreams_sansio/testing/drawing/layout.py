@@ -159,8 +159,8 @@ def gutter_of(diagram: Diagram, arrow: Arrow) -> Gutter:
     client, hub = diagram.left[-1], diagram.hub
     ends = {arrow.source, arrow.target}
     if ends <= {*diagram.left}:
-        return client, Side.LEFT
-    if client in ends:
+        return next(name for name in diagram.clients if name in ends), Side.LEFT
+    if ends & {*diagram.clients}:
         return client, Side.RIGHT
     beyond = {*diagram.right[diagram.right.index(hub) + 1 :]}
     return hub, Side.RIGHT if ends & beyond else Side.LEFT
@@ -183,7 +183,7 @@ def _needs(diagram: Diagram) -> Mapping[Gutter, float]:
 def columns(diagram: Diagram) -> Columns:
     """Place everything from left to right: each gutter is as wide as its widest label."""
     needs = _needs(diagram)
-    client, hub = diagram.left[-1], diagram.hub
+    client, machines = diagram.left[-1], {*diagram.clients, diagram.hub}
     numbers = MARGIN + width(str(len(diagram.steps)))
     actions = numbers + PAD
     x, half = actions + max((width(step.action) for step in diagram.steps), default=0.0) * _BOLD + PAD, 0.0
@@ -193,12 +193,12 @@ def columns(diagram: Diagram) -> Columns:
     before: str | None = None
     for name in (*diagram.left, *diagram.right):
         apart = half + box_width(name) / 2 + PAD
-        if name in {client, hub}:
+        if name in machines:
             apart = max(apart, needs[name, Side.LEFT])
             gutters[name, Side.LEFT] = x + apart / 2
-        if before == hub:
-            apart = max(apart, needs[hub, Side.RIGHT])
-            gutters[hub, Side.RIGHT] = x + apart / 2
+        if before in machines and (before, Side.RIGHT) not in gutters:
+            apart = max(apart, needs[before, Side.RIGHT])
+            gutters[before, Side.RIGHT] = x + apart / 2
         x += apart
         lifelines[name], half, before = x, box_width(name) / 2, name
         if name == client and diagram.tubes:
@@ -206,7 +206,7 @@ def columns(diagram: Diagram) -> Columns:
             gutters[client, Side.RIGHT] = x + room / 2
             lanes, x = _lanes(diagram.tubes, x + room)
             half = 0.0
-    right = x + max(half, needs[before or hub, Side.RIGHT]) + MARGIN
+    right = x + max(half, needs[before or client, Side.RIGHT]) + MARGIN
     return Columns(numbers, actions, lifelines, lanes, gutters, max(_NARROWEST, right))
 
 

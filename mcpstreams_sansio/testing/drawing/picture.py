@@ -185,10 +185,11 @@ class _Painter:
     def _arrow(self, arrow: Arrow, row: int, ends: dict[tuple[str, int], float]) -> Iterator[Shape]:
         y = self.down.at[row]
         source, target = self._end(arrow.source, row, ends), self._end(arrow.target, row, ends)
-        lines = {self.diagram.left[-1], self.diagram.hub}
         if arrow.source in self.across.lanes:
             kind = "up" if arrow.target == self.diagram.hub else "down"
-        elif arrow.target in self.across.lanes or lines == {arrow.source, arrow.target}:
+        elif arrow.target in self.across.lanes or (
+            arrow.source in self.diagram.clients and arrow.target == self.diagram.hub
+        ):
             kind = "up" if arrow.source in self.diagram.left else "down"
         else:
             kind = "local"

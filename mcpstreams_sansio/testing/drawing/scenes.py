@@ -16,18 +16,13 @@ from mcpstreams_sansio.testing.drawing.captions import (
 )
 from mcpstreams_sansio.testing.drawing.diagram import Arrow, Pause, Tone
 from mcpstreams_sansio.testing.drawing.happenings import show
-from mcpstreams_sansio.testing.drawing.stage import CLIENT, DISK, SERVER, Stage
+from mcpstreams_sansio.testing.drawing.stage import DISK, SERVER, Stage
 from mcpstreams_sansio.testing.homes import FIRST
 from mcpstreams_sansio.testing.properties import Action
 from mcpstreams_sansio.testing.state import Role
 from mcpstreams_sansio.testing.wires import Close, End
 
-_MACHINES: Final = {
-    Role.CLIENT_IS_TOLD: CLIENT,
-    Role.CLIENT_WANTS: CLIENT,
-    Role.SERVER_IS_TOLD: SERVER,
-    Role.SERVER_WANTS: SERVER,
-}
+_OF_A_CLIENT: Final = frozenset({Role.CLIENT_IS_TOLD, Role.CLIENT_WANTS})
 
 
 def show_action(stage: Stage, action: Action) -> None:
@@ -42,7 +37,9 @@ def show_action(stage: Stage, action: Action) -> None:
             _show_arrival(stage, name)
         case Kind.CUT | Kind.STRAGGLE:
             unknown = stage.before(name).server is End.OPEN
-            stage.lose(name, CLIENT, "connection lost" + (", the server does not know" if unknown else ""))
+            stage.lose(
+                name, stage.client_of(name), "connection lost" + (", the server does not know" if unknown else "")
+            )
         case Kind.FADE:
             stage.lose(name, SERVER, "connection lost, the client does not know")
         case Kind.NOTICE:
@@ -64,11 +61,11 @@ def _show_completion(stage: Stage, action: Action) -> None:
 
 
 def _show_handshake(stage: Stage, name: str) -> None:
-    home = stage.state.homes[name]
+    home, client = stage.state.homes[name], stage.client_named(name)
     shared, scope = home.wire, home.scope
     if shared is not None:
         stage.open(shared)
-    stage.show(Arrow(CLIENT, SERVER, "handshake" if shared is not None else short(f"handshake: {scope}")))
+    stage.show(Arrow(client, SERVER, "handshake" if shared is not None else short(f"handshake: {scope}")))
 
 
 def _show_arrival(stage: Stage, name: str) -> None:
@@ -94,7 +91,13 @@ def show_happenings(stage: Stage, action: Action) -> None:
         if isinstance(happening, TakeMessages):
             # Usually a caller comes back at once for more, which nobody wants to see after each message.
             if action.kind == Kind.TAKE:
-                stage.show(Arrow(stage.caller(happening.call_id), CLIENT, f"took all through #{happening.through}"))
+                stage.show(
+                    Arrow(
+                        stage.caller(happening.call_id),
+                        stage.client_for(happening),
+                        f"took all through #{happening.through}",
+                    )
+                )
         else:
-            stage.machine = _MACHINES[role]
+            stage.machine = stage.client_for(happening) if role in _OF_A_CLIENT else SERVER
             show(happening, stage)

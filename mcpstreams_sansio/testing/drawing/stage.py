@@ -12,8 +12,9 @@ from mcpstreams_sansio.testing.application import call_name
 from mcpstreams_sansio.testing.drawing.captions import down_caption
 from mcpstreams_sansio.testing.drawing.diagram import Arrow, Blank, Mark, Note, Step, Tone, Tube
 from mcpstreams_sansio.testing.drawing.trace import Trace
+from mcpstreams_sansio.testing.homes import FIRST
 from mcpstreams_sansio.testing.people import VISIT
-from mcpstreams_sansio.testing.state import State
+from mcpstreams_sansio.testing.state import Happening, State
 from mcpstreams_sansio.testing.wires import Close, Down, End, Post, Wire
 
 CLIENT: Final = "client"
@@ -45,9 +46,28 @@ class Stage:
     # ---- lifelines
 
     @property
+    def clients(self) -> tuple[str, ...]:
+        """The machines of the clients, the first one last."""
+        names = [chr(ord(FIRST) + number) for number in range(self.state.bounds.rivals, -1, -1)]
+        return tuple(self.client_named(name) for name in names)
+
+    @property
     def left(self) -> tuple[str, ...]:
-        """The lifelines at the client's side."""
-        return (*(self._numbered("caller", number) for number in range(self.state.bounds.calls, 0, -1)), CLIENT)
+        """The lifelines at the side of the clients: each one's callers, then its machine."""
+        names = [chr(ord(FIRST) + number) for number in range(self.state.bounds.rivals, -1, -1)]
+        calls = range(self.state.bounds.calls, 0, -1)
+        return tuple(
+            name
+            for home in names
+            for name in (*(self._caller(number, home) for number in calls), self.client_named(home))
+        )
+
+    def client_named(self, home: str) -> str:
+        """Return the machine of a client."""
+        return CLIENT if home == FIRST else f"{CLIENT} {home}"
+
+    def _caller(self, number: int, home: str) -> str:
+        return self._numbered("caller", number) if home == FIRST else f"caller {call_name(number)}{home}"
 
     @property
     def right(self) -> tuple[str, ...]:
@@ -63,7 +83,20 @@ class Stage:
     def caller(self, call_id: CallId) -> str:
         """Return who makes a call."""
         caller = self.state.callers.get(call_id)
-        return NOBODY if caller is None else self._numbered("caller", caller.number)
+        return NOBODY if caller is None else self._caller(caller.number, caller.home)
+
+    def client_of(self, name: str) -> str:
+        """Return the client at the end of a wire."""
+        wire = self.state.wires.get(name) or self._before.get(name)
+        return CLIENT if wire is None else self.client_named(wire.home)
+
+    def client_for(self, happening: Happening) -> str:
+        """Return the client to which something happens, as far as it says so."""
+        caller = self.state.callers.get(getattr(happening, "call_id", None) or CallId(0))
+        if caller is not None:
+            return self.client_named(caller.home)
+        connection_id = getattr(happening, "connection_id", None)
+        return CLIENT if connection_id is None else self.client_of(self.state.connection_called(connection_id))
 
     def work(self, stream_id: StreamId) -> str:
         """Return who works on the call of a stream."""
@@ -128,13 +161,13 @@ class Stage:
         """A side puts something on a wire."""
         if name in self._traces:
             self._traces[name].send(up, self.row)
-        self.show(Arrow(CLIENT, name, text) if up else Arrow(SERVER, name, text))
+        self.show(Arrow(self.client_of(name), name, text) if up else Arrow(SERVER, name, text))
 
     def arrive(self, name: str, up: bool, text: str, tone: Tone = Tone.PLAIN) -> None:
         """The oldest thing on a wire arrives."""
         self._traces[name].arrive(up, self.row)
         self._changed[name] = self.row
-        self.show(Arrow(name, SERVER if up else CLIENT, text, tone))
+        self.show(Arrow(name, SERVER if up else self.client_of(name), text, tone))
 
     def lose(self, name: str, learner: str, text: str) -> None:
         """A side learns that a wire is lost."""

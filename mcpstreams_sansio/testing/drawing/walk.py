@@ -77,7 +77,9 @@ def _watched(world: StreamsWorld, transcript: Transcript) -> Diagram:
         if broken is not None:
             break
     title, notes = _head(transcript)
-    return Diagram(title, notes, stage.left, stage.right, SERVER, tuple(stage.steps), stage.tubes(), broken)
+    return Diagram(
+        title, notes, stage.left, stage.clients, stage.right, SERVER, tuple(stage.steps), stage.tubes(), broken
+    )
 
 
 def _told(world: NarratedWorld, transcript: Transcript) -> Diagram:
@@ -90,7 +92,7 @@ def _told(world: NarratedWorld, transcript: Transcript) -> Diagram:
         if broken is not None:
             break
     title, notes = _head(transcript)
-    return Diagram(title, notes, (WORLD,), (), "", tuple(steps), (), broken)
+    return Diagram(title, notes, (WORLD,), (WORLD,), (), "", tuple(steps), (), broken)
 
 
 def _head(transcript: Transcript) -> tuple[str, tuple[str, ...]]:
