@@ -60,7 +60,7 @@ from mcpstreams_sansio.wire.revisions import NEWEST
 from mcpstreams_sansio.wire.strict_json import decode_json, encode_json
 
 _ONLY_IN_A_WORLD: Final = (
-    *("durable", "stalls", "window"),  # the server would have to be another one
+    *("crashes", "durable", "room", "stalls", "window"),  # the server would have to be another one
     *("slow_writes", "slow_stops"),  # nobody outside of the binding decides that
     *("polls", "intrusions"),  # they come from elsewhere, over no wire
 )

@@ -219,7 +219,7 @@ def test_lists_are_compared_item_by_item() -> None:
     ("setting", "complaint"),
     [
         ("http marker", "no exchanges"),
-        ("multiplexed marker durable=1", "from outside: durable"),
+        ("multiplexed marker crashes=1 durable=1", "from outside: crashes, durable"),
         ("multiplexed marker polls=1 slow_writes=1", "from outside: slow_writes, polls"),
     ],
 )
