@@ -114,7 +114,7 @@ DEEP: Final = (
     Configuration("deep-cuts", "multiplexed marker messages=4 cuts=4"),
     Configuration("deep-http", "http marker messages=4 cuts=4"),
     Configuration("deep-polls", "multiplexed marker messages=2 cuts=2 polls=2"),
-    Configuration("deep-rivals-and-disk", "multiplexed marker cuts=1 rivals=1 crashes=1 durable=1"),
+    Configuration("deep-rivals-and-disk", "multiplexed marker cuts=1 crashes=1 rivals=1 durable=1"),
     Configuration("deep-crash", "multiplexed marker messages=3 cuts=3 crashes=1 durable=1"),
     Configuration("deep-http-crash", "http marker messages=2 cuts=2 crashes=1 durable=1"),
     Configuration("deep-rivals", "multiplexed marker messages=2 cuts=2 rivals=1"),
