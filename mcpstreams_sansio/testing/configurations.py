@@ -12,12 +12,14 @@ from mcpstreams_sansio.testing.world import StreamsWorld
 @final
 @attrs.frozen
 class Configuration:
-    """A world that is searched to its end."""
+    """A world that is searched to its end, or as far as memory goes."""
 
     name: str
     """As one word."""
     setting: str
     """What `StreamsWorld.parse` reads."""
+    max_states: int | None = None
+    """Where to leave the search incomplete, unless somebody says otherwise; None is nowhere."""
 
     def world(self) -> StreamsWorld:
         """Return its first state.
@@ -118,7 +120,7 @@ DEEP: Final = (
     Configuration("deep-crash", "multiplexed marker messages=3 cuts=3 crashes=1 durable=1"),
     Configuration("deep-http-crash", "http marker messages=2 cuts=2 crashes=1 durable=1"),
     Configuration("deep-rivals", "multiplexed marker messages=2 cuts=2 rivals=1"),
-    Configuration("deep-two-calls", "multiplexed marker calls=2 messages=2 cuts=2"),
+    Configuration("deep-two-calls", "multiplexed marker calls=2 messages=2 cuts=2", 500_000),
 )
 """What takes minutes to hours, and is searched besides when somebody asks for it."""
 

@@ -6,7 +6,6 @@ import os
 import sys
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -121,12 +120,7 @@ def check(
     configurations = [_own(transport, peers, described)] if own else _named(names, deep)
     begin = time.perf_counter()
     with stoppable() as stop, open_search_display(len(configurations)) as display:
-        try:
-            found = search_all(configurations, max_states, processes or os.cpu_count() or 1, display, stop)
-        except BrokenProcessPool:
-            raise click.ClickException(
-                "a process ended before its search did: there may be too little memory"
-            ) from None
+        found = search_all(configurations, max_states, processes or os.cpu_count() or 1, display, stop)
         verdict = Verdict(found, len(configurations), not own and not names, stop.wanted, time.perf_counter() - begin)
     click.echo(verdict.as_text())
     for each in verdict.broken:

@@ -10,6 +10,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.synchronize import Event
 from types import ModuleType
 from typing import Final, Protocol, TypeAlias, final
@@ -139,12 +140,13 @@ def search(configuration: Configuration, max_states: int | None, tell: Tell) -> 
     """Search one world to its end, or until somebody wants no more."""
     server_cells, client_cells = RecordedTable(STREAM_TABLE), RecordedTable(CALL_TABLE)
     world, begin = configuration.world(), time.perf_counter()
+    most = configuration.max_states if max_states is None else max_states
     with (
         _recorded(stream, "STREAM_TABLE", server_cells),
         _recorded(calls, "CALL_TABLE", client_cells),
         _uncollected(),
     ):
-        explorer = Explorer(world, [SETTLES], max_states=max_states, key_digest=digest)
+        explorer = Explorer(world, [SETTLES], max_states=most, key_digest=digest)
         while explorer.advance(STEP) and tell(explorer.statistics(), time.perf_counter() - begin):
             pass
         report, seconds = explorer.report(), time.perf_counter() - begin
@@ -179,7 +181,7 @@ def search_all(
 ) -> list[Found]:
     """Search worlds, the first ones first; return what was found in the same order.
 
-    What was not begun when somebody wanted to stop is left out.
+    What was not begun when somebody wanted to stop is left out, and so is what a process has taken into its grave.
     """
     if processes == 1:
         return _search_here(configurations, max_states, display, stop)
@@ -255,7 +257,15 @@ def _search_elsewhere(
                 end.set()
             _show_reports(reports, display)
             _show_finished(done, display)
-    return [found for found in (future.result() for future in futures) if found is not None]
+    return [found for found in map(_found_by, futures) if found is not None]
+
+
+def _found_by(future: Future[Found | None]) -> Found | None:
+    """Return what a search has found; None if it was not begun, or its process is dead."""
+    try:
+        return future.result()
+    except BrokenProcessPool:
+        return None
 
 
 def _show_reports(reports: multiprocessing.Queue[_Progress], display: Display) -> None:
@@ -266,6 +276,6 @@ def _show_reports(reports: multiprocessing.Queue[_Progress], display: Display) -
 
 def _show_finished(done: set[Future[Found | None]], display: Display) -> None:
     for future in done:
-        found = future.result()
+        found = _found_by(future)
         if found is not None:
             display.finish(found)

@@ -67,10 +67,15 @@ class Verdict:
         return len(self.found) == self.asked and all(each.complete for each in self.found)
 
     @property
+    def lost(self) -> int:
+        """How many searches have left nothing behind although nobody stopped them."""
+        return 0 if self.stopped else self.asked - len(self.found)
+
+    @property
     def ok(self) -> bool:
         """Nothing is broken, nobody stopped the searches, and all that has to be met was met, as far as can be said."""
         unmet = self.whole and self.ended and bool(self.missing or self.server_cells or self.client_cells)
-        return not (self.broken or self.stopped or unmet)
+        return not (self.broken or self.stopped or self.lost or unmet)
 
     def as_text(self) -> str:
         """Return it for a reader."""
@@ -78,6 +83,8 @@ class Verdict:
         lines = _aligned([_HEADINGS, *(_row(each) for each in self.found), total])
         if self.stopped:
             lines.append(f"stopped early; {self.asked - len(self.found)} of {self.asked} worlds were not begun")
+        if self.lost:
+            lines.append(f"{self.lost} of {self.asked} searches are lost: a process died, perhaps for want of memory")
         if self.whole:
             so_far = "" if self.ended else " so far"
             lines.append(f"never happened{so_far}: {_listed(self.missing)}")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
+from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
@@ -18,6 +20,7 @@ from trio_bindings.cli import check as check_module
 from trio_bindings.cli import searches
 from trio_bindings.cli.check import check
 from trio_bindings.cli.command import command
+from trio_bindings.cli.searches import Display
 
 COMMAND = [sys.executable, "-c", "from trio_bindings.cli import main; main()", "check"]
 TINY = ("--peers", "stock", "--messages", "0")
@@ -143,14 +146,32 @@ def test_a_folder_that_can_not_be_written_is_an_error(monkeypatch: pytest.Monkey
     assert f"Error: {folder}: " in result.stderr
 
 
-def test_a_process_that_dies_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    def die(*_: object) -> list[searches.Found]:
-        raise BrokenProcessPool
+def test_a_search_whose_process_dies_is_lost_and_the_others_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = searches.search_all
 
-    monkeypatch.setattr(check_module, "search_all", die)
-    result = run(*TINY)
+    def lose(
+        configurations: Sequence[Configuration], most: int | None, processes: int, display: Display, stop: searches.Stop
+    ) -> list[searches.Found]:
+        return whole(configurations[:1], most, processes, display, stop)
+
+    monkeypatch.setattr(check_module, "search_all", lose)
+    result = run("stock", "http", "--processes", "1")
     assert result.exit_code == 1
-    assert "too little memory" in result.stderr
+    assert result.stdout.splitlines()[1].split()[:2] == ["stock", "44"]
+    assert "1 of 2 searches are lost: a process died" in result.stdout
+
+
+def test_a_process_that_dies_leaves_nothing_behind() -> None:
+    future: Future[searches.Found | None] = Future()
+    future.set_exception(BrokenProcessPool())
+    assert searches._found_by(future) is None
+
+
+def test_a_world_may_say_where_it_is_left_incomplete(monkeypatch: pytest.MonkeyPatch) -> None:
+    large = Configuration("large", "multiplexed stock messages=0 cuts=1", 7)
+    monkeypatch.setattr(check_module, "DEEP", [large])
+    assert run("large", "--processes", "1").stdout.splitlines()[1].split()[1] == "7"
+    assert run("large", "--processes", "1", "--max-states", "9").stdout.splitlines()[1].split()[1] == "9"
 
 
 # ---- stopped by hand
