@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import doctest
 import enum
 import importlib
@@ -588,3 +589,23 @@ def test_every_world_is_shown_with_what_has_to_be_met() -> None:
         assert f"   * - ``{each.name}``" in lines
         assert f"     - ``{each.setting}``" in lines
     assert {f"* ``{each}``" for each in testing.HAPPENINGS} < set(lines)
+
+
+# --------------------------------------------------------------------------------------------------- the model check
+
+
+def promises() -> set[str]:
+    """Return what the worlds of streams check, by the names that a violation has."""
+    calls = (
+        node
+        for path in Path(testing.__file__).parent.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Violation"
+    )
+    return {str(call.args[0].value) for call in calls if isinstance(call.args[0], ast.Constant)}
+
+
+def test_everything_that_must_hold_is_explained() -> None:
+    page = (ROOT / "docs/explanation/model-check.rst").read_text("utf-8")
+    assert len(promises()) > 25
+    assert {promise for promise in promises() if promise not in page} == set()
