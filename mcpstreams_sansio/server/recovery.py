@@ -55,7 +55,7 @@ class RecordedStream:
     """The last of what ends it: response, or failure, and `end`."""
     asks: dict[str, EntryLogged] = attrs.field(factory=dict)
     """The questions that nobody has answered or withdrawn."""
-    answers: dict[str, Response | ErrorResponse] = attrs.field(factory=dict)
+    answers: dict[str, Response | ErrorResponse] = attrs.field(factory=dict, repr=False)
     """The answers to the others."""
     reason: Reason | None = None
     """Why it is gone."""
@@ -147,6 +147,8 @@ class _Reader:
 
     def close(self, stream: RecordedStream, record: StreamClosed) -> None:
         stream.reason, stream.produced = record.reason, max(stream.produced, record.produced)
+        # Whatever else it was makes no difference any more.
+        stream.confirmed, stream.dropped, stream.ending = 0, 0, None
         for kept in (stream.entries, stream.asks, stream.answers):
             kept.clear()
         entry = None if stream.opened.key_digest is None else self.keys[stream.opened.key_digest]

@@ -17,9 +17,11 @@ from mcpstreams_sansio.server.machine import PeerConnected, Server, ServerConfig
 from mcpstreams_sansio.server.records import EntryKind, EntryLogged, StreamClosed
 from mcpstreams_sansio.server.streams import ServerStreams
 from mcpstreams_sansio.server.table import StreamState
+from mcpstreams_sansio.wire.jsonrpc import JSONObject, Request, Response
 from mcpstreams_sansio.wire.refusals import Reason, interrupted_error
 from mcpstreams_sansio.wire.streams import ResumeInterval
 from tests.sansio.server.conversation import DRAFT, KEY, MARKER, STOCK, Client, Conversation
+from tests.sansio.serving import MARKED, Serving
 
 DURABLE = StreamsConfig(durable=True)
 
@@ -561,3 +563,58 @@ def test_a_server_that_promises_to_outlive_its_process_begins_with_its_log() -> 
 def test_a_server_without_a_log_can_not_promise_it() -> None:
     with pytest.raises(ValueError, match=r"identity\.durable needs streams\.durable"):
         ServerConfig(identity=PROMISING.identity)
+
+
+# --------------------------------------------------------------------------------------------- over every transport
+
+
+def next_process(one: Serving) -> Serving:
+    """Return a server that has begun with the log of another one."""
+    records = tuple(record for batch in one.batches for record in batch.records)
+    other = Serving(Server(PROMISING), inputs=one._inputs + 100)
+    other.submit(Recover(records))
+    return other
+
+
+def first_process() -> Serving:
+    return next_process(Serving(Server(PROMISING)))
+
+
+def keyed_call() -> Request:
+    meta: JSONObject = {"mcpstreams/key": KEY, "mcpstreams/attempt": "a.1", "progressToken": 1}
+    return Request(1, "tools/call", {"name": "work", "_meta": meta})
+
+
+def resume(ref: JSONObject, after: int) -> Request:
+    return Request(2, "stream/resume", {**ref, "_meta": {"mcpstreams/after": after, "mcpstreams/attempt": "a.2"}})
+
+
+@pytest.mark.rule("R16", "R21")
+def test_over_http_a_client_begins_a_new_session_and_resumes_by_its_token() -> None:
+    one = first_process()
+    session = one.begin(MARKED)
+    called = one.post(keyed_call(), session)
+    one.notify(one.call.stream_id, 1)
+    one.notify(one.call.stream_id, 2)
+    other = next_process(one)
+    assert other.post(resume(called.ref, 2), session).status == 404
+    resumed = other.post(resume(called.ref, 2), other.begin(MARKED))
+    [interrupted] = other.heard(WorkInterrupted)
+    other.submit(Respond(interrupted.stream_id, Response(interrupted.request_id, {"content": []})))
+    assert resumed.told == ["notifications/progress", 1, "notifications/stream/end", 2]
+    assert [event.data for event in called.events][-1] in [event.data for event in resumed.events]
+    assert other.calls == []
+
+
+@pytest.mark.rule("R3", "R21")
+@pytest.mark.parametrize("framing", [Framing.LINES, Framing.MESSAGES])
+def test_on_a_line_a_client_that_has_heard_nothing_sends_its_call_again(framing: Framing) -> None:
+    one = first_process()
+    one.slow_disk = True
+    line = one.greet(MARKED, framing=framing)
+    one.send(line, keyed_call())
+    assert line.messages == []
+    other = next_process(one)
+    again = other.greet(MARKED, framing=framing)
+    other.send(again, keyed_call())
+    assert (again.told, other.calls) == (["notifications/stream/create"], [])
