@@ -10,10 +10,11 @@ import attrs
 from mcpstreams_sansio.ids import StreamId
 from mcpstreams_sansio.server.config import StreamsConfig
 from mcpstreams_sansio.server.effects import WriteLog
-from mcpstreams_sansio.server.records import EntryKind, EntryLogged, LogRecord, StreamClosed, StreamOpened
+from mcpstreams_sansio.server.records import EntryKind, EntryLogged, KeyCancelled, LogRecord, StreamClosed, StreamOpened
 from mcpstreams_sansio.server.recovery import read_records
 from mcpstreams_sansio.testing.names import Text, text_of
 from mcpstreams_sansio.testing.properties import Violation
+from mcpstreams_sansio.wire.refusals import Reason
 
 
 @final
@@ -75,6 +76,14 @@ class Disk:
                 case _:
                     pass
         return False
+
+    def tells(self, reason: Reason) -> bool:
+        """Say whether it is durable that a stream is gone for a reason, or that a call was cancelled before it came."""
+        return any(
+            (isinstance(record, StreamClosed) and record.reason is reason)
+            or (isinstance(record, KeyCancelled) and reason is Reason.CANCELLED)
+            for record in self.records
+        )
 
     def entries_of(self, stream_id: StreamId) -> list[EntryLogged]:
         """Return the entries of a stream that are durable."""

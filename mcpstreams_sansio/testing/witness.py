@@ -11,9 +11,12 @@ from mcpstreams_sansio.server.records import LogRecord, StreamClosed, StreamOpen
 from mcpstreams_sansio.testing.disk import Disk
 from mcpstreams_sansio.testing.frames import Frame
 from mcpstreams_sansio.testing.properties import Violation
-from mcpstreams_sansio.wire.refusals import Reason
+from mcpstreams_sansio.wire.jsonrpc import ErrorResponse
+from mcpstreams_sansio.wire.refusals import Reason, read_refusal
 
 _TOKEN: Final = b"token-"
+_FINAL: Final = frozenset({Reason.ABANDONED, Reason.CANCELLED, Reason.EXPIRED, Reason.FINISHED})
+"""Refusals that tell how a stream has ended, or that its call was cancelled before it came."""
 
 
 @final
@@ -82,6 +85,8 @@ class Witness:
         """
         if _TOKEN in data and not frame.is_create:
             raise Violation("no token but in create", "a token is in a message that is no create")
+        if disk is not None and isinstance(frame.message, ErrorResponse):
+            _check_refusal(frame.message, disk)
         stream_id = frame.stream_id
         if stream_id is None:
             return
@@ -109,3 +114,9 @@ class Witness:
     def fork(self) -> Witness:
         """Return an independent copy."""
         return Witness(self.attached.copy(), self.ended.copy(), self.opened, self.gone.copy(), self.executed)
+
+
+def _check_refusal(error: ErrorResponse, disk: Disk) -> None:
+    refused = read_refusal(error)
+    if refused is not None and refused.reason in _FINAL and not disk.tells(refused.reason):
+        raise Violation("durable before told", f"{refused.reason.value} is told before it is durable")

@@ -14,7 +14,7 @@ import pytest
 
 from mcpstreams_sansio.client import calls, endings, policy, recovery
 from mcpstreams_sansio.client.inputs import ServerTraits
-from mcpstreams_sansio.server import gate, production, registry, restart, stream
+from mcpstreams_sansio.server import gate, outbox, production, registry, replies, restart, stream
 from mcpstreams_sansio.server import recovery as recovered
 from mcpstreams_sansio.server.effects import StartCall
 from mcpstreams_sansio.server.records import LogRecord, TokenAdded
@@ -24,6 +24,7 @@ from tests.model.test_planted_bugs import Fault, nothing, search
 
 CRASH = "multiplexed marker crashes=1 durable=1"
 CRASHES = "multiplexed marker messages=0 crashes=2 durable=1"
+CANCEL = "http marker messages=0 cancels=1 durable=1"
 QUESTION = "multiplexed marker messages=0 asks=1 crashes=1 durable=1"
 
 
@@ -36,6 +37,17 @@ def recovery_runs_the_call_again(patch: pytest.MonkeyPatch) -> None:
         known.effects.append(StartCall(going_on.stream_id, call, going_on.peer, True))
 
     patch.setattr(restart, "_go_on", start_again)
+
+
+def a_refusal_does_not_wait_for_the_disk(patch: pytest.MonkeyPatch) -> None:
+    """Who asks for a stream is told at once that it is gone, and a crash may prove that wrong (rule R9)."""
+    tell = replies.tell
+
+    def tell_refusals_at_once(known: registry.Registry, path: outbox.Connection, telling: outbox.Telling) -> None:
+        at_once = isinstance(telling, outbox.Answer) and telling.refused is not None
+        (replies._say if at_once else tell)(known, path, telling)
+
+    patch.setattr(replies, "tell", tell_refusals_at_once)
 
 
 def recovery_tells_nobody(patch: pytest.MonkeyPatch) -> None:
@@ -143,6 +155,7 @@ def changed(
 
 FAULTS = [
     Fault(recovery_runs_the_call_again, CRASH, "a call runs once", 5),
+    Fault(a_refusal_does_not_wait_for_the_disk, CANCEL, "durable before told", 5),
     Fault(recovery_tells_nobody, CRASH, "every call is settled", 4),
     Fault(recovery_forgets_keys, CRASH, "a call runs once", 9),
     Fault(recovery_forgets_tokens, CRASH, "an answer in the end", 12),

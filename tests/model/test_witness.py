@@ -10,6 +10,7 @@ from mcpstreams_sansio.server.effects import WriteLog
 from mcpstreams_sansio.server.records import (
     EntryKind,
     EntryLogged,
+    KeyCancelled,
     LogRecord,
     StreamClosed,
     StreamOpened,
@@ -20,7 +21,8 @@ from mcpstreams_sansio.testing import Violation
 from mcpstreams_sansio.testing.disk import Disk
 from mcpstreams_sansio.testing.frames import Frame, read_event, read_plain
 from mcpstreams_sansio.testing.witness import Witness
-from mcpstreams_sansio.wire.refusals import Reason
+from mcpstreams_sansio.wire.jsonrpc import encode_message
+from mcpstreams_sansio.wire.refusals import Reason, refusal
 
 S1, S2 = StreamId("stream-00001"), StreamId("stream-00002")
 OPENED = StreamOpened(
@@ -155,3 +157,13 @@ def test_the_parts_of_a_frame_are_read() -> None:
     assert read_plain(END).is_end
     assert not read_plain(MESSAGE).is_end
     assert not read_plain(b'{"jsonrpc":"2.0","id":1,"result":{}}').is_create
+
+
+@pytest.mark.rule("R9")
+def test_a_refusal_tells_of_nothing_that_may_be_lost() -> None:
+    told = encode_message(refusal(9, Reason.CANCELLED))
+    with pytest.raises(Violation, match="cancelled is told before it is durable"):
+        write(Witness(), "c1", told, disk(OPENED, StreamClosed(S1, Reason.EXPIRED, 2)))
+    write(Witness(), "c1", told, disk(OPENED, StreamClosed(S1, Reason.CANCELLED, 2)))
+    write(Witness(), "c1", told, disk(KeyCancelled(Digest(b"key"), owner_of(None, None))))
+    write(Witness(), "c1", encode_message(refusal(9, Reason.TOO_EARLY)), disk())
