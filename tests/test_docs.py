@@ -21,6 +21,7 @@ import pytest
 import mcpstreams_sansio
 from docs._ext import pictures, rest, tables
 from docs._ext.commands import commands
+from docs._ext.drawings import drawn
 from docs._ext.found import (
     AnyTable,
     Number,
@@ -581,6 +582,18 @@ def test_every_command_is_shown_with_all_that_it_can_be_told() -> None:
         assert f"   $ mcpstreams {name} [OPTIONS]" in text
         for option in each.params:
             assert all(opt in text for opt in option.opts if opt.startswith("-"))
+
+
+@pytest.mark.parametrize("name", arguments("drawing"))
+def test_a_picture_on_a_page_is_of_a_transcript_that_is_kept(name: str) -> None:
+    title, svg = drawn(name)
+    assert title
+    assert ET.fromstring(svg).get("role") == "img"
+
+
+def test_a_picture_of_no_transcript_is_refused() -> None:
+    with pytest.raises(LookupError, match="no transcript is called nothing"):
+        drawn("nothing")
 
 
 def test_every_world_is_shown_with_what_has_to_be_met() -> None:

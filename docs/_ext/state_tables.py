@@ -5,12 +5,15 @@
 * `members`: an enumeration; `limits`: a configuration; `constants`: the numbers that a package gives a name
 * `rules`, `surroundings`, `cases`: what is cited, with its tests
 * `commands`: the command line
+* `drawing`: a kept transcript as a picture
 * `worlds`: the worlds in which the project checks itself
 """
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable
+from html import escape
 from typing import ClassVar, Final
 
 from docutils import nodes
@@ -19,6 +22,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from docs._ext import pictures, tables
 from docs._ext.commands import commands
+from docs._ext.drawings import drawn
 from docs._ext.found import find_config, find_enumeration, find_table
 from docs._ext.rules import cases, rules, surroundings
 from docs._ext.worlds import worlds
@@ -110,6 +114,23 @@ class Graph(Ladder):
         return pictures.graph(find_table(self.arguments[0]), self.options["places"], " ".join(self.content))
 
 
+class Drawing(SphinxDirective):
+    """A picture of the kept transcript that the argument names, shown as an image: its style is its own."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        """Return the picture as a part of an HTML page, drawn anew in each build."""
+        self.env.note_reread()
+        try:
+            title, svg = drawn(self.arguments[0])
+        except LookupError as error:
+            raise self.error(str(error)) from error
+        source = base64.b64encode(svg.encode()).decode()
+        image = f'<img class="drawing" alt="{escape(title)}" src="data:image/svg+xml;base64,{source}">'
+        return [nodes.raw("", image, format="html")]
+
+
 def setup(app: Sphinx) -> dict[str, object]:
     """Let Sphinx know the directives."""
     for name in PLAIN:
@@ -118,4 +139,5 @@ def setup(app: Sphinx) -> dict[str, object]:
         app.add_directive(name, Named)
     app.add_directive("state-graph", Graph)
     app.add_directive("state-ladder", Ladder)
+    app.add_directive("drawing", Drawing)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -11,32 +11,33 @@ import attrs
 
 from mcpstreams_sansio.testing.drawing.text import SIZE, TITLE_SIZE, width
 
+# Each rule names the picture that it belongs to: in a page, a style holds for everything that is there.
 _STYLE: Final = f"""\
-text {{ font: {SIZE:g}px system-ui, sans-serif; fill: #1f2937; }}
-text.title {{ font-size: {TITLE_SIZE:g}px; font-weight: bold; }}
-text.heading, text.action, text.strong {{ font-weight: bold; }}
-text.number {{ fill: #6b7280; }}
-text.bad {{ fill: #b91c1c; font-weight: bold; }}
-.page {{ fill: #ffffff; }}
-.band {{ fill: #f4f5f7; }}
-.pause {{ fill: #fdf3d0; }}
-.heading-box {{ fill: #e5e7eb; stroke: #6b7280; }}
-.note-box {{ fill: #fffbe8; stroke: #a8a29e; }}
-.pause-box {{ fill: #fdf3d0; stroke: #a16207; }}
-.bad-box {{ fill: #fef2f2; stroke: #b91c1c; stroke-width: 2; }}
-.tag-box {{ fill: #dbe4f0; stroke: #64748b; }}
-.lifeline {{ stroke: #9ca3af; }}
-.sound {{ fill: #eaf0f8; stroke: #64748b; }}
-.half-open {{ fill: #ffffff; stroke: #b91c1c; stroke-dasharray: 5 4; }}
-.delivers {{ fill: #34a56f; }}
-.up {{ stroke: #1d4ed8; fill: none; stroke-width: 1.5; }}
-.down {{ stroke: #047857; fill: none; stroke-width: 1.5; }}
-.local {{ stroke: #374151; fill: none; stroke-width: 1.5; }}
-.strong {{ stroke: #111827; fill: none; stroke-width: 2.5; }}
-text.strong {{ stroke: none; fill: #111827; }}
-.bad {{ stroke: #b91c1c; fill: none; stroke-width: 1.5; }}
-text.bad {{ stroke: none; fill: #b91c1c; }}
-.cross {{ stroke: #b91c1c; stroke-width: 2.5; }}"""
+.transcript text {{ font: {SIZE:g}px system-ui, sans-serif; fill: #1f2937; }}
+.transcript text.title {{ font-size: {TITLE_SIZE:g}px; font-weight: bold; }}
+.transcript text.heading, .transcript text.action, .transcript text.strong {{ font-weight: bold; }}
+.transcript text.number {{ fill: #6b7280; }}
+.transcript text.bad {{ fill: #b91c1c; font-weight: bold; }}
+.transcript .page {{ fill: #ffffff; }}
+.transcript .band {{ fill: #f4f5f7; }}
+.transcript .pause {{ fill: #fdf3d0; }}
+.transcript .heading-box {{ fill: #e5e7eb; stroke: #6b7280; }}
+.transcript .note-box {{ fill: #fffbe8; stroke: #a8a29e; }}
+.transcript .pause-box {{ fill: #fdf3d0; stroke: #a16207; }}
+.transcript .bad-box {{ fill: #fef2f2; stroke: #b91c1c; stroke-width: 2; }}
+.transcript .tag-box {{ fill: #dbe4f0; stroke: #64748b; }}
+.transcript .lifeline {{ stroke: #9ca3af; }}
+.transcript .sound {{ fill: #eaf0f8; stroke: #64748b; }}
+.transcript .half-open {{ fill: #ffffff; stroke: #b91c1c; stroke-dasharray: 5 4; }}
+.transcript .delivers {{ fill: #34a56f; }}
+.transcript .up {{ stroke: #1d4ed8; fill: none; stroke-width: 1.5; }}
+.transcript .down {{ stroke: #047857; fill: none; stroke-width: 1.5; }}
+.transcript .local {{ stroke: #374151; fill: none; stroke-width: 1.5; }}
+.transcript .strong {{ stroke: #111827; fill: none; stroke-width: 2.5; }}
+.transcript text.strong {{ stroke: none; fill: #111827; }}
+.transcript .bad {{ stroke: #b91c1c; fill: none; stroke-width: 1.5; }}
+.transcript text.bad {{ stroke: none; fill: #b91c1c; }}
+.transcript .cross {{ stroke: #b91c1c; stroke-width: 2.5; }}"""
 
 
 @enum.unique
@@ -124,12 +125,13 @@ class Picture:
         """Return the picture as an SVG document, the same for equal pictures."""
         head = (
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{self.width:g}" height="{self.height:g}"'
-            f' viewBox="0 0 {self.width:g} {self.height:g}" role="img" aria-labelledby="title desc">'
+            f' viewBox="0 0 {self.width:g} {self.height:g}" class="transcript" role="img"'
+            ' aria-labelledby="transcript-title transcript-desc">'
         )
         lines = [
             head,
-            f'<title id="title">{_escaped(self.title)}</title>',
-            f'<desc id="desc">{_escaped(self.description)}</desc>',
+            f'<title id="transcript-title">{_escaped(self.title)}</title>',
+            f'<desc id="transcript-desc">{_escaped(self.description)}</desc>',
             f"<style>\n{_STYLE}\n</style>",
             *(_written(shape) for shape in self.shapes),
             "</svg>",
