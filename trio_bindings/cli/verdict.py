@@ -63,8 +63,9 @@ class Verdict:
 
     @property
     def ended(self) -> bool:
-        """Every search came to its end, so that what was not met will not be."""
-        return len(self.found) == self.asked and all(each.complete for each in self.found)
+        """Every search came to its end, or as far as its world says, so that what was not met will not be."""
+        as_far = (each.complete or each.configuration.max_states is not None for each in self.found)
+        return len(self.found) == self.asked and all(as_far)
 
     @property
     def lost(self) -> int:
@@ -86,14 +87,22 @@ class Verdict:
         if self.lost:
             lines.append(f"{self.lost} of {self.asked} searches are lost: a process died, perhaps for want of memory")
         if self.whole:
-            so_far = "" if self.ended else " so far"
-            lines.append(f"never happened{so_far}: {_listed(self.missing)}")
-            lines.append(f"cells of a stream never reached{so_far}: {_listed(self.server_cells)}")
-            lines.append(f"cells of a call never reached{so_far}: {_listed(self.client_cells)}")
+            lines += self._unmet()
         for each in self.broken:
             if each.failure is not None:
                 lines += ["", f"{each.configuration.name} is broken: {each.failure.broken}", each.failure.transcript]
         return "\n".join([*lines, "ok" if self.ok else "NOT OK"])
+
+    def _unmet(self) -> list[str]:
+        """Say what was not met: by name once that is certain, before that only how much it is."""
+        everything = {
+            "never happened": self.missing,
+            "cells of a stream never reached": self.server_cells,
+            "cells of a call never reached": self.client_cells,
+        }
+        if self.ended:
+            return [f"{what}: {_listed(names)}" for what, names in everything.items()]
+        return [f"{what} so far: {len(names)}" for what, names in everything.items()]
 
 
 def _listed(names: Sequence[str]) -> str:
