@@ -35,9 +35,10 @@ def make(ledger: Ledger, event: MakeCall) -> None:
     token = meta_of(event.params).get(PROGRESS_TOKEN, request_id)
     assert is_request_id(token), "an input is checked first"
     params = with_meta(event.params, {PROGRESS_TOKEN: token})
-    call = Call(event.call_id, request_id, event.method, params, token, event.entropy)
+    instance = ledger.config.instance
+    call = Call(event.call_id, request_id, event.method, params, token, event.entropy, client=instance)
     if event.stored:
-        call.positions.saved, call.permit = 0, Permit.UNASKED
+        call.positions.saved, call.permit, call.reserved = 0, Permit.UNASKED, 0
     _begin(ledger, call)
 
 
@@ -62,6 +63,8 @@ def attach(ledger: Ledger, event: AttachCall) -> None:
         instance=saved.instance,
         first_sent=ledger.now - saved.key_age if saved.sent else None,
         attempt=saved.attempt,
+        client=saved.client if event.stored and saved.client is not None else ledger.config.instance,
+        reserved=saved.attempt if event.stored else None,
         acked=saved.taken,
         permit=Permit.UNASKED if event.stored else Permit.FREE,
         # It may be one that was let go here, whose connection goes on delivering it.
@@ -137,11 +140,13 @@ def note_outcome(ledger: Ledger, event: OutcomeSaved) -> None:
 
 
 def _let_go_out(ledger: Ledger, call: Call, event: CallSaved) -> None:
-    """Send what waited for being saved: the answers that it has, and the request if it says that it was sent."""
+    """Send what waited for being saved: the answers that it has, and the call itself if it may go by what it says."""
     saved = event.saved
     questions.send_saved(ledger, call, [answer.id for answer in saved.answers])
     if call.permit is Permit.ASKED and saved.sent and (saved.key, saved.instance) == (call.key, call.instance):
         call.permit = Permit.GRANTED
+    call.reserved = max(call.reserved or 0, saved.attempt)
+    if call.state is CallState.STRANDED and ledger.link is not None:
         recovery.depart(ledger, call)
 
 
@@ -166,7 +171,7 @@ def _go_on(ledger: Ledger, call: Call) -> None:
         endings.report_dropped(ledger, call)
         if call.path is not None and call.path in ledger.exchanges:
             ledger.effects.append(ResumeReading(call.path))
-    elif ledger.link is None or not call.repeatable:
+    elif ledger.link is None or not call.repeatable or not call.may_attempt():
         recovery.lose(ledger, call, fate=Fate.ANSWERED)
     else:
         recovery.attempt(ledger, call, Way.RESUME)

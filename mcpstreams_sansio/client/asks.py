@@ -116,6 +116,12 @@ class Asks:
             if isinstance(ask, Outstanding) and ask.path == path:
                 self._asks[ask_id] = attrs.evolve(ask, path=None, failures=ask.failures + 1)
 
+    def recall(self, path: ConnectionId) -> None:
+        """The answers on this path went out before its server took the call up there, and may not have counted."""
+        for ask_id, ask in self._asks.items():
+            if isinstance(ask, Outstanding) and ask.path == path:
+                self._asks[ask_id] = attrs.evolve(ask, path=None)
+
     def fork(self) -> Self:
         """Return an independent copy."""
         return type(self)(self._asks.copy())

@@ -33,6 +33,10 @@ class Way(enum.Enum):
     """An HTTP GET with the last event id (rule H24)."""
 
 
+ATTEMPTS_AHEAD: Final = 1_000
+"""How many attempts a call that is saved may make before it has to be saved again: whoever brings it back counts on
+from there, so that no attempt of the process before is later than its own (rule R14)."""
+
 BY_CALL: Final = frozenset({Way.SEND, Way.RESEND})
 """Ways on which the path is the one on which the request itself went: it can be cancelled there by its id (R22)."""
 
@@ -154,6 +158,10 @@ class Call:
     """The position of `end`, if it was seen: before the response only on a path that has left something out."""
     attempt: int = 0
     """Number of the latest attempt (rule R14)."""
+    client: str = ""
+    """The instance under which attempts are counted: this client's, or of a call that is stored that of the first."""
+    reserved: int | None = None
+    """The highest number that an attempt may have, by what was saved; None where the application keeps nothing."""
     way: Way = Way.SEND
     """How it got to its current path."""
     path: ConnectionId | None = None
@@ -210,6 +218,10 @@ class Call:
         """Whether its application keeps it where it outlives its process (rule R23)."""
         return self.positions.saved is not None
 
+    def may_attempt(self) -> bool:
+        """Whether there is a number for another attempt that no other process counts on from."""
+        return self.reserved is None or self.attempt < self.reserved
+
     def is_full(self, config: ClientConfig) -> bool:
         """Whether there is no room for another item that was not taken, or not saved (rule R23)."""
         items, size = self._held()
@@ -264,10 +276,11 @@ class Call:
             self.instance,
             0.0 if self.first_sent is None else now - self.first_sent,
             self.positions.cursor or None,
-            self.attempt,
+            self.attempt + (ATTEMPTS_AHEAD if self.stored else 0),
             sent,
             None if stream is None else stream.window,
             self.asks.answers(),
+            self.client if self.stored else None,
         )
 
     def fork(self) -> Self:

@@ -316,9 +316,7 @@ def _end_answered(ledger: Ledger, call: Call, event: MessageReceived, sequence: 
 def _end_unanswered(ledger: Ledger, call: Call, event: MessageReceived, tag: Tag | None) -> None:
     """The stream is over before its answer is here: the answer is held, or was passed over, or there is none."""
     sequence = _sequence(call, tag)
-    if sequence is None and call.keyed and call.state is CallState.RECOVERING:
-        endings.refuse(ledger, call, Reason.FINISHED)  # all that is left of the stream, and it says no position
-    elif sequence is None or call.positions.place(sequence) is not Place.BEYOND:
+    if sequence is None or call.positions.place(sequence) is not Place.BEYOND:
         if _is_next(ledger, call, event, tag):
             # Behind a gap, the response was in it: another client has acknowledged it (rule R6).
             endings.refuse(ledger, call, Reason.FINISHED if call.positions.behind_gap else Reason.CANCELLED)

@@ -183,13 +183,15 @@ class SavedCall:
     event_id: str | None = None
     """The SSE cursor of `taken`, where there is one."""
     attempt: Position = 0
-    """The number of its latest attempt; later ones of the same client are higher (rule R14)."""
+    """The number of its latest attempt, or one above those that are still to come: later ones are higher (rule R14)."""
     sent: bool = True
     """Its request may have reached the server."""
     window: Window | None = None
     """How much of the stream may be unacknowledged (rule R6)."""
     answers: tuple[Response | ErrorResponse, ...] = attrs.field(default=(), repr=False)
     """What the application answered to questions of the server, which gets the same again if it asks again (R24)."""
+    client: str | None = None
+    """Of a call that is stored: under which instance its attempts go on being counted (rule R14)."""
 
     def aged(self, seconds: float) -> SavedCall:
         """Return the call after it was kept for a time, so that an old key is not used any more (rule R21.4).

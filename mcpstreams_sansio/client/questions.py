@@ -30,8 +30,8 @@ def receive(ledger: Ledger, call: Call, request: Request, position: int) -> None
 def repeat(ledger: Ledger, call: Call, request: Request, position: int) -> None:
     """A question comes again: answered, it gets the same answer; open, nothing; unknown, it is handed over (Q4e).
 
-    An answer under way on the connection that repeats the question will be heard behind it. One on an exchange of its
-    own may have come before the server knew that it counts there, so it goes again.
+    An answer that went out behind the resume, on the connection that repeats the question, will be heard there. One on
+    an exchange of its own may have come before the server knew that it counts there, so it goes again.
     """
     match call.asks.get(request.id):
         case None if _make_room(ledger, call):

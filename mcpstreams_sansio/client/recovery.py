@@ -6,7 +6,7 @@ import enum
 from typing import Final, assert_never
 
 from mcpstreams_sansio.client import acknowledging, answering, endings
-from mcpstreams_sansio.client.calls import Call, Permit, Way
+from mcpstreams_sansio.client.calls import ATTEMPTS_AHEAD, Call, Permit, Way
 from mcpstreams_sansio.client.effects import AttemptMade, Doubt, ReadAgain, Recovery, SaveDue
 from mcpstreams_sansio.client.ledger import Ledger, Role
 from mcpstreams_sansio.client.policy import find_way, least_pause, luck, pause, within_budget
@@ -50,7 +50,7 @@ def depart(ledger: Ledger, call: Call) -> None:
     way = find_way(call, ledger.server, ledger.config, ledger.now)
     if isinstance(way, Doubt):
         endings.give_up(ledger, call, way)
-    elif way is Way.SEND and not _may_send(ledger, call):
+    elif not _may_go(ledger, call, way):
         call.step(CallSignal.STRAND)
         ledger.wake(call, _patience_left(ledger, call))
     elif way is Way.RESUME and (ledger.config.poll_first or call.is_crowded(ledger.config)):
@@ -64,6 +64,8 @@ def attempt(ledger: Ledger, call: Call, way: Way) -> None:
     if call.attempt:
         call.efforts.begin()
     call.attempt += 1
+    if call.reserved == call.attempt + ATTEMPTS_AHEAD // 2:
+        ledger.effects.append(SaveDue(call.call_id))
     if way in _RECOVERIES:
         ledger.effects.append(AttemptMade(call.call_id, _RECOVERIES[way]))
     ledger.leave(call)
@@ -77,6 +79,7 @@ def attempt(ledger: Ledger, call: Call, way: Way) -> None:
     call.step(CallSignal.SEND if way is Way.SEND else again)
     if call.path == ledger.shared:
         call.efforts.path_since = ledger.now
+        call.asks.recall(call.path)
         answering.send_waiting(ledger, call)
     elif way is not Way.SEND or call.keyed:
         # A server with the marker shows at once that it has a keyed call; another one may take its time (case H1).
@@ -201,20 +204,21 @@ def _send_by(ledger: Ledger, call: Call, way: Way, path: ConnectionId) -> None:
             assert_never(way)
 
 
-def _may_send(ledger: Ledger, call: Call) -> bool:
-    """Return whether the request may go out, or have it saved first: for this server, under its key (rule R21).
+def _may_go(ledger: Ledger, call: Call, way: Way) -> bool:
+    """Return whether the call may go out this way now, or have it saved first.
 
-    Saved before that, it would come back as one that was never sent, and might run a second time.
+    Its request is saved as sent, to this server under its key: else it would come back as one that was never sent, and
+    might run a second time (rule R21). An attempt has a number that whoever brings it back is above (rule R14).
     """
-    if call.permit is Permit.FREE:
-        return True
-    known = call.key, call.instance
-    _name(ledger, call)
-    if call.permit is Permit.GRANTED and known == (call.key, call.instance):
-        return True
-    call.permit = Permit.ASKED
-    ledger.effects.append(SaveDue(call.call_id))
-    return False
+    may = call.may_attempt()
+    if way is Way.SEND and call.permit is not Permit.FREE:
+        known = call.key, call.instance
+        _name(ledger, call)
+        if call.permit is not Permit.GRANTED or known != (call.key, call.instance):
+            call.permit, may = Permit.ASKED, False
+    if not may:
+        ledger.effects.append(SaveDue(call.call_id))
+    return may
 
 
 def _name(ledger: Ledger, call: Call) -> None:
@@ -253,4 +257,4 @@ def _resume(ledger: Ledger, call: Call, path: ConnectionId) -> None:
 
 
 def _attempt(ledger: Ledger, call: Call) -> Attempt:
-    return Attempt(ledger.config.instance, call.attempt)
+    return Attempt(call.client, call.attempt)

@@ -11,6 +11,7 @@ from mcpstreams_sansio.errors import METHOD_NOT_FOUND
 from mcpstreams_sansio.ids import CallId, ConnectionId
 from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, Notification, Request
 from mcpstreams_sansio.wire.marker import Window
+from mcpstreams_sansio.wire.refusals import Reason
 from tests.sansio.client.conversation import ASK, CONFIG, DRAFT, Conversation
 
 
@@ -149,6 +150,18 @@ def test_an_answer_that_came_before_the_resume_that_makes_it_count_goes_again() 
     assert talk.accepts(2) == [], "what the first copy met says nothing about the second"
     talk.cut(5)
     assert talk.wait(1.0) == ["c6 <- result q1"]
+
+
+@pytest.mark.rule("R24")
+def test_an_answer_that_came_while_another_connection_had_the_call_goes_again_behind_the_resume() -> None:
+    talk = asked()
+    come_back(talk)
+    talk.link_down()
+    talk.link_up()
+    assert talk.wait(2.0) == ["1: tries resume", "c3 <- resume s1 after 2 #3"]
+    assert talk.answer("q1") == ["c3 <- result q1"]
+    assert talk.rejects("1.2", Reason.SUPERSEDED) == [], "by the resume before it, which may have come late"
+    assert talk.wait(4.0) == ["1: tries resume", "c3 <- resume s1 after 2 #4", "c3 <- result q1"]
 
 
 def test_a_lost_copy_of_an_answer_that_went_again_is_not_missed() -> None:

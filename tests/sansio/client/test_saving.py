@@ -8,6 +8,8 @@ from __future__ import annotations
 import attrs
 import pytest
 
+from mcpstreams_sansio.client.calls import ATTEMPTS_AHEAD
+from mcpstreams_sansio.client.config import ClientConfig
 from mcpstreams_sansio.client.effects import CallFinished
 from mcpstreams_sansio.client.inputs import CallSaved, LinkDown, MessageReceived, SavedCall, ServerTraits
 from mcpstreams_sansio.client.table import CallState
@@ -16,7 +18,6 @@ from mcpstreams_sansio.ids import CallId, ConnectionId, Secret, StreamId
 from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, Response
 from mcpstreams_sansio.wire.marker import Window
 from mcpstreams_sansio.wire.refusals import Reason
-from mcpstreams_sansio.wire.streams import StreamEnd, end_notification
 from mcpstreams_sansio.wire.tags import tagged
 from tests.sansio.client.conversation import CONFIG, DRAFT, MARKER, Conversation, progress, request_id
 
@@ -40,10 +41,14 @@ def answered(sequence: int) -> MessageReceived:
 
 
 def elsewhere(saved: SavedCall, server: ServerTraits = MARKER, *, http: bool = False) -> tuple[Conversation, list[str]]:
-    """Return what another process does with a saved call."""
+    """Return what another process does with a saved call, once it is saved there."""
     talk = Conversation(http, server, config=attrs.evolve(CONFIG, instance="another-instance"))
     talk.link_up()
-    return talk, talk.attach(saved, stored=True)
+    done = talk.attach(saved, stored=True)
+    if "1: to be saved" in done:
+        done.remove("1: to be saved")
+        done += talk.saves()
+    return talk, done
 
 
 # ------------------------------------------------------------------------------------------------- before it goes out
@@ -68,7 +73,7 @@ def test_h4_a_call_that_was_saved_before_it_went_out_never_runs_twice() -> None:
     saved = talk.save()
     talk.saved(saved)
     other, done = elsewhere(saved)
-    assert done == ["1: tries resend", "c1 <- call 1 key #1"]
+    assert done == ["1: tries resend", "c1 <- call 1 key #1001"]
     assert other.save().key == saved.key, "it is the same call"
 
 
@@ -89,9 +94,7 @@ def test_a_call_that_is_saved_without_a_link_certainly_did_not_run() -> None:
     assert (saved.sent, saved.key) == (False, None)
     assert talk.saved(saved) == []
     assert talk.link_up() == ["1: to be saved"], "what is saved names no key"
-    other, done = elsewhere(saved)
-    assert done == ["1: to be saved"]
-    assert other.saves() == ["c1 <- call 1 key #1"]
+    assert elsewhere(saved)[1] == ["c1 <- call 1 key #1001"]
 
 
 @pytest.mark.rule("R21")
@@ -103,7 +106,7 @@ def test_what_was_saved_for_one_server_does_not_let_it_go_to_another() -> None:
     talk.link_down()
     talk.server = OTHER
     assert talk.link_up() == ["1: to be saved"]
-    assert talk.saved(saved) == []
+    assert talk.saved(saved) == ["1: to be saved"]
     assert talk.state() is CallState.STRANDED
     assert talk.saves() == ["c2 <- call 1 key #1"]
 
@@ -177,7 +180,7 @@ def test_another_process_goes_on_from_what_was_saved() -> None:
     saved = talk.save()
     talk.take(3)
     other, done = elsewhere(saved)
-    assert done == ["1: tries resume", "c1 <- resume s1 after 2 #2"]
+    assert done == ["1: tries resume", "c1 <- resume s1 after 2 #1002"]
     assert other.progresses(3) == ["1: progress 2 @3"]
 
 
@@ -193,7 +196,7 @@ def test_what_was_given_before_a_gap_and_not_taken_is_part_of_the_gap_elsewhere(
     assert talk.rejects("1.1", Reason.EVENTS_GONE, first_available=10, lost=8) == ["1: gap of 6 @9"]
     assert talk.save().taken == 2
     other, done = elsewhere(talk.save())
-    assert done[-1] == "c1 <- resume s1 after 2 #3"
+    assert done[-1] == "c1 <- resume s1 after 2 #1003"
     error = ErrorResponse("another-instance-1.1", -32002, "gone", {"reason": "events_gone", "firstAvailable": 10})
     assert other.says(error) == ["1: gap of 1 @9"]
 
@@ -352,7 +355,7 @@ def test_an_answer_that_was_not_saved_comes_again_elsewhere() -> None:
     talk.ends(3)
     talk.take(2)
     other, done = elsewhere(saved)
-    assert done == ["1: tries resume", "c1 <- resume s1 after 1 #2"]
+    assert done == ["1: tries resume", "c1 <- resume s1 after 1 #1002"]
     assert other.responds(2) == ["1: ends with result @2"]
 
 
@@ -373,12 +376,6 @@ def test_an_outcome_may_be_saved_before_the_stream_is_over() -> None:
     assert talk.keeps_outcome() == []
     assert talk.ends(3) == ["c1 <- ack s1 3"]
     assert talk.keeps_outcome() == [], "nothing is left of it"
-
-
-@pytest.mark.rule("Q9a", "R15")
-def test_what_is_left_of_a_stream_that_was_given_up_on_is_no_cancellation() -> None:
-    other, _ = elsewhere(kept().save())
-    assert other.says(end_notification(StreamEnd(StreamId("s1")))) == ["1: ends with loss: finished @1"]
 
 
 # ---------------------------------------------------------------------------------------------------------- questions
@@ -403,7 +400,7 @@ def test_t20_a_question_that_was_answered_is_answered_the_same_elsewhere() -> No
     talk.asks(2)
     talk.answer("q1")
     other, done = elsewhere(talk.save())
-    assert done == ["1: tries resume", "c1 <- resume s1 after 2 #2", "c1 <- result q1"]
+    assert done == ["1: tries resume", "c1 <- resume s1 after 2 #1002", "c1 <- result q1"]
     assert other.asks(2) == ["1: drops @2"]
 
 
@@ -414,7 +411,7 @@ def test_over_http_it_is_sent_at_once_as_well() -> None:
     talk.answer("q1")
     talk.saves()
     _, done = elsewhere(talk.save(), http=True)
-    assert done == ["1: tries resume", "c1 <- resume s1 after 2 #2 at s1_2", "c2 <- result q1"]
+    assert done == ["c1 <- result q1", "1: tries resume", "c2 <- resume s1 after 2 #1002 at s1_2"]
 
 
 @pytest.mark.rule("Q4d")
@@ -437,11 +434,68 @@ def test_an_answer_that_nobody_wants_any_more_is_not_sent() -> None:
 
 
 @pytest.mark.rule("R14")
+def test_attempts_are_counted_on_above_all_that_the_process_before_may_make() -> None:
+    talk = kept()
+    saved = talk.save()
+    other, done = elsewhere(saved)
+    assert (saved.client, saved.attempt) == ("instance", 1 + ATTEMPTS_AHEAD)
+    assert done[-1] == f"c1 <- resume s1 after 1 #{2 + ATTEMPTS_AHEAD}"
+    assert (other.save().client, other.save().attempt) == ("instance", 2 + 2 * ATTEMPTS_AHEAD)
+
+
+@pytest.mark.rule("R14")
+def test_nothing_goes_out_elsewhere_before_that_is_saved_there_too() -> None:
+    other = Conversation(config=attrs.evolve(CONFIG, instance="another-instance"))
+    other.link_up()
+    assert other.attach(kept().save(), stored=True) == ["1: to be saved"]
+    assert other.state() is CallState.STRANDED
+    assert other.saves() == ["1: tries resume", f"c1 <- resume s1 after 1 #{2 + ATTEMPTS_AHEAD}"]
+
+
+def lost_often(times: int, config: ClientConfig = CONFIG) -> tuple[Conversation, list[str]]:
+    """Return a conversation about a stored call whose connection is lost again and again."""
+    talk = kept(Conversation(config=config))
+    done: list[str] = []
+    for _ in range(times):
+        done += talk.link_down() + talk.link_up() + talk.wait(1.0)
+        done += talk.progresses(2) + talk.take(2)
+        talk.now += CONFIG.steady_after
+    return talk, done
+
+
+@pytest.mark.rule("R14")
+def test_when_half_of_the_attempts_are_made_the_call_is_to_be_saved() -> None:
+    assert lost_often(ATTEMPTS_AHEAD // 2 - 1)[1].count("1: to be saved") == 0
+    assert lost_often(ATTEMPTS_AHEAD // 2)[1].count("1: to be saved") == 1
+
+
+@pytest.mark.rule("R14")
+def test_when_all_are_made_it_waits_for_that() -> None:
+    talk, _ = lost_often(ATTEMPTS_AHEAD)
+    talk.link_down()
+    assert talk.link_up() == []
+    assert talk.wait(1.0) == ["1: to be saved"]
+    assert talk.state() is CallState.STRANDED
+    assert talk.saves()[0] == "1: tries resume"
+
+
+@pytest.mark.rule("R14", "R23")
+def test_also_where_it_would_attach_again_since_there_is_room() -> None:
+    talk, _ = lost_often(ATTEMPTS_AHEAD, attrs.evolve(CONFIG, max_unread=2))
+    for sequence in (3, 4, 5):
+        talk.progresses(sequence)
+    assert talk.state() is CallState.FULL
+    talk.take(4)
+    assert talk.saved(attrs.evolve(talk.save(), attempt=0)) == []
+    assert talk.wait(1.0) == ["1: to be saved"]
+
+
+@pytest.mark.rule("R14")
 def test_a_late_attempt_of_the_process_that_ended_does_not_take_the_call_away() -> None:
     other, _ = elsewhere(kept().save())
     error = ErrorResponse("another-instance-1.1", -32002, "taken over", {"reason": "superseded"})
     assert other.says(error) == []
-    assert other.wait(2.0) == ["1: tries resume", "c1 <- resume s1 after 1 #3"]
+    assert other.wait(2.0) == ["1: tries resume", "c1 <- resume s1 after 1 #1003"]
     error = ErrorResponse("another-instance-1.2", -32002, "taken over", {"reason": "superseded"})
     assert other.says(error) == ["1: ends with loss: superseded @1"], "that is another one"
 
