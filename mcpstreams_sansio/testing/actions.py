@@ -85,6 +85,12 @@ class Kind(enum.StrEnum):
     """The same although something is on its way, or the client has no link: the network is slower than a timer."""
     POLL = "poll"
     """Somebody with the token polls the stream of `k1`, from elsewhere."""
+    SAVE = "save"
+    """The caller of `k1` keeps its call where it outlives the client's process, or its outcome."""
+    SAVED = "saved"
+    """What the caller was writing outlives the process from now on."""
+    CRASH_CLIENT = "crash-client"
+    """The client's process ends, and another one begins."""
     RIVAL = "rival"
     """Another client goes on with `k1`, from what its caller has taken so far; its own caller is `k1b`."""
     CRASH = "crash"
@@ -111,6 +117,7 @@ UNRELIABLE: Final = frozenset(
         Kind.RIVAL,
         Kind.CRASH,
         Kind.GIVE_UP,
+        Kind.CRASH_CLIENT,
         Kind.INTRUDE,
     }
 )
@@ -152,6 +159,10 @@ class Bounds:
     intrusions: int = 0
     rivals: int = 0
     """How many more clients take a call up."""
+    client_crashes: int = 0
+    """How often the client's process ends. With it callers keep their calls where they outlive it."""
+    slow_saves: int = 0
+    """How often what a caller keeps is not written at once."""
     slow_writes: int = 0
     """How many writes the transport does not take at once."""
     slow_takes: int = 0

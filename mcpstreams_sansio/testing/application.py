@@ -28,6 +28,7 @@ from mcpstreams_sansio.ids import RequestId, StreamId
 from mcpstreams_sansio.testing.homes import FIRST
 from mcpstreams_sansio.testing.names import Text, text_of
 from mcpstreams_sansio.testing.properties import Violation
+from mcpstreams_sansio.testing.stores import Store
 from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, JSONObject, JSONValue, Notification, Response
 from mcpstreams_sansio.wire.progress import PROGRESS_TOKEN
 from mcpstreams_sansio.wire.refusals import Reason, read_refused_call
@@ -41,6 +42,8 @@ ASK: Final = "sampling/createMessage"
 ANSWER: Final[JSONObject] = {"answer": True}
 """What the caller answers."""
 ASK_CAPABILITY: Final = "sampling"
+DIED: Final = "died"
+"""The outcome of a call whose caller has kept nothing of it, once its process has ended."""
 FAILURE_CODE: Final = 7
 """How the work fails, if it does: an application's own code."""
 
@@ -271,6 +274,8 @@ class Caller:
     """It no longer wants the result."""
     saved: SavedCall | None = None
     """What brings the call back, while it is let go."""
+    store: Store | None = None
+    """Where it keeps the call beyond its process; None if it does not."""
     outcome: str | None = None
     """What came of the call, in a word."""
 
@@ -297,7 +302,18 @@ class Caller:
     @property
     def is_to_act(self) -> bool:
         """The call goes no further without it."""
-        return bool(self.unanswered) or self.saved is not None
+        waits = self.store is not None and (self.store.waits or (self.outcome is not None and self.may_save))
+        return bool(self.unanswered) or self.saved is not None or waits
+
+    @property
+    def may_save(self) -> bool:
+        """It has something that it does not keep yet: what it has taken, what the machine wants kept, the outcome."""
+        store = self.store
+        if store is None or store.done or store.under_way is not None or self.saved is not None:
+            return False
+        if self.outcome is not None:
+            return self.outcome != DIED
+        return store.due or (store.kept is not None and store.kept.position < self.taken)
 
     def see(self, item: ItemReceived) -> Self:
         """See a message.
@@ -358,6 +374,27 @@ class Caller:
         """Go on with the call."""
         assert self.saved is not None, "it was let go"
         return self.saved, attrs.evolve(self, saved=None)
+
+    def crash(self) -> Self:
+        """Lose all that is not kept: what was kept brings the call back, and the caller to where it was then."""
+        store = self.store
+        if store is None or store.done or self.outcome == DIED:
+            return self
+        if store.kept is None:
+            return attrs.evolve(self, outcome=DIED, unanswered=(), store=store.after_crash())
+        kept = store.kept
+        return attrs.evolve(
+            self,
+            seen=kept.seen,
+            kept=kept.seen,
+            position=kept.position,
+            taken=kept.position,
+            asked=kept.answered,
+            unanswered=(),
+            outcome=None,
+            saved=kept.saved,
+            store=store.after_crash(),
+        )
 
     def cancel(self) -> Self:
         """Want the result no longer."""

@@ -28,10 +28,11 @@ from mcpstreams_sansio.client.effects import (
     ReadAgain,
     ReplyDropped,
     ResumeReading,
+    SaveDue,
     SendOnPath,
     UnclaimedMessage,
 )
-from mcpstreams_sansio.client.inputs import AnswerAsk, ClientStreamsInput, TakeMessages
+from mcpstreams_sansio.client.inputs import AnswerAsk, ClientStreamsInput, DetachCall, SavedCall, TakeMessages
 from mcpstreams_sansio.connections import Framing
 from mcpstreams_sansio.ids import CallId, ConnectionId
 from mcpstreams_sansio.testing.actions import Peers, Transport
@@ -67,6 +68,12 @@ def tell_client(state: State, home: str, *events: ClientStreamsInput) -> None:
                     waiting.append(AnswerAsk(None, ask_id, Response(ask_id, ANSWER)))
                 case _:
                     pass
+
+
+def would_save(state: State, caller: Caller) -> SavedCall:
+    """Return what letting go of a call would give. Its client is not told, and does not let go."""
+    _, effects = state.homes[caller.home].machine.handle(DetachCall(state.call_id_of(caller.name)), state.now)
+    return next(effect.saved for effect in effects if isinstance(effect, CallDetached))
 
 
 def take(state: State, call_id: CallId) -> TakeMessages:
@@ -131,9 +138,18 @@ def _item(effect: ItemReceived, state: State) -> None:
 @carry_out.register
 def _ask(effect: AskReceived, state: State) -> None:
     if effect.call_id is not None:
-        state.callers[effect.call_id] = state.callers[effect.call_id].consider(effect)
+        caller = state.callers[effect.call_id]
+        _check_wanted(state, caller, effect)
+        state.callers[effect.call_id] = caller.consider(effect)
     elif not state.guarantee.may_repeat:
         raise Violation("a question belongs to a call", "the client can not tell which call it is asked in")
+
+
+def _check_wanted(state: State, caller: Caller, ask: AskReceived) -> None:
+    """Check that a caller that keeps its answers is asked nothing to which the work has an answer already."""
+    wanted = any(work.ask_id == ask.ask_id for work in state.works.values())
+    if caller.store is not None and not wanted and not state.late and not caller.cancelled:
+        raise Violation("a question is answered once", f"call {caller.number} is asked what was answered before")
 
 
 @carry_out.register
@@ -218,6 +234,13 @@ def _gap(effect: GapFound, state: State) -> None:
 @carry_out.register
 def _detached(effect: CallDetached, state: State) -> None:
     state.callers[effect.call_id] = state.callers[effect.call_id].let_go(effect.saved)
+
+
+@carry_out.register
+def _save_due(effect: SaveDue, state: State) -> None:
+    caller = state.callers[effect.call_id]
+    assert caller.store is not None, "only who keeps something is to save it"
+    state.callers[effect.call_id] = attrs.evolve(caller, store=attrs.evolve(caller.store, due=True))
 
 
 @carry_out.register

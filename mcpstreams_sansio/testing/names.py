@@ -149,7 +149,14 @@ def _writer_for(kind: type) -> _Write:
 @functools.lru_cache(_REMEMBERED)
 def _split(value: str | bytes) -> tuple[str, tuple[Name, ...]]:
     parts = _NAME.split(repr(value))
-    return "#".join(parts[::2]) + ",", tuple(_attempt_or_name(part) for part in parts[1::2])
+    words = [part if not number % 2 else _gap(part) for number, part in enumerate(parts)]
+    return "".join(words) + ",", tuple(_attempt_or_name(part) for part in parts[1::2])
+
+
+def _gap(part: str) -> str:
+    """Return what stands for a name; of attempts it says whose they are, since they compete with no other's."""
+    attempt = _ATTEMPT.fullmatch(part)
+    return "#" if attempt is None else f"#{attempt[1]}"
 
 
 def _attempt_or_name(part: str) -> Name:

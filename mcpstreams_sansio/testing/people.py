@@ -7,8 +7,7 @@ from typing import Final
 
 import attrs
 
-from mcpstreams_sansio.client.effects import CallDetached
-from mcpstreams_sansio.client.inputs import AnswerAsk, AttachCall, CancelCall, DetachCall, MakeCall, SavedCall
+from mcpstreams_sansio.client.inputs import AnswerAsk, AttachCall, CancelCall, DetachCall, MakeCall
 from mcpstreams_sansio.connections import ConnectionLost, Framing
 from mcpstreams_sansio.ids import ConnectionId, Secret
 from mcpstreams_sansio.server.inputs import (
@@ -33,12 +32,13 @@ from mcpstreams_sansio.testing.application import (
     failure,
     success,
 )
-from mcpstreams_sansio.testing.client_side import take, tell_client
+from mcpstreams_sansio.testing.client_side import take, tell_client, would_save
 from mcpstreams_sansio.testing.frames import read_message
 from mcpstreams_sansio.testing.homes import FIRST
 from mcpstreams_sansio.testing.properties import Violation
 from mcpstreams_sansio.testing.server_side import tell_server
 from mcpstreams_sansio.testing.state import State
+from mcpstreams_sansio.testing.stores import Store
 from mcpstreams_sansio.testing.wires import Chunk, Down, End, Wire
 from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, Message, Response
 from mcpstreams_sansio.wire.refusals import Reason, interrupted_error, read_refusal
@@ -65,8 +65,9 @@ def can_call(state: State) -> Sequence[str]:
 def call(state: State, _: str) -> None:
     """The caller makes its call."""
     number, call_id = state.calls_made + 1, state.fresh_call()
-    state.callers[call_id] = Caller(number, state.guarantee)
-    tell_client(state, FIRST, MakeCall(call_id, METHOD, call_params(number), state.fresh_entropy()))
+    state.callers[call_id] = Caller(number, state.guarantee, store=Store() if state.keeps_calls else None)
+    order = MakeCall(call_id, METHOD, call_params(number), state.fresh_entropy(), state.keeps_calls)
+    tell_client(state, FIRST, order)
 
 
 def can_take(state: State) -> Sequence[str]:
@@ -133,7 +134,7 @@ def attach(state: State, name: str) -> None:
     saved, caller = state.callers.pop(state.call_id_of(name)).go_on()
     call_id = state.fresh_call()
     state.callers[call_id] = caller
-    tell_client(state, caller.home, AttachCall(call_id, saved, state.fresh_entropy()))
+    tell_client(state, caller.home, AttachCall(call_id, saved, state.fresh_entropy(), state.keeps_calls))
 
 
 def can_rival(state: State) -> Sequence[str]:
@@ -147,7 +148,7 @@ def rival(state: State, name: str) -> None:
     """Another client goes on with a call, while its own client does so as well (rule R14)."""
     state.left = state.left.spend("rivals")
     caller = state.callers[state.call_id_of(name)]
-    saved = _would_save(state, caller)
+    saved = would_save(state, caller)
     home, state.spare = state.spare[0], state.spare[1:]
     state.homes[home.name] = home
     call_id = state.fresh_call()
@@ -156,14 +157,8 @@ def rival(state: State, name: str) -> None:
 
 
 def _named(state: State, caller: Caller) -> bool:
-    saved = _would_save(state, caller)
+    saved = would_save(state, caller)
     return saved.key is not None or saved.stream_id is not None
-
-
-def _would_save(state: State, caller: Caller) -> SavedCall:
-    """Return what letting go of a call would give. Its own client is not told, and does not let go."""
-    _, effects = state.homes[caller.home].machine.handle(DetachCall(state.call_id_of(caller.name)), state.now)
-    return next(effect.saved for effect in effects if isinstance(effect, CallDetached))
 
 
 def can_send(state: State) -> Sequence[str]:

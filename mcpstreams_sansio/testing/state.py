@@ -106,6 +106,11 @@ class State:
         return Guarantee.AT_MOST_ONCE if self.bounds.rivals or self.bounds.room else Guarantee.EXACTLY_ONCE
 
     @property
+    def keeps_calls(self) -> bool:
+        """Whether callers keep their calls where they outlive the client's process."""
+        return self.bounds.client_crashes > 0
+
+    @property
     def tells_positions(self) -> bool:
         """Whether messages say where they stand: by our tags, or by the ids of their events."""
         return self.peers is Peers.MARKER or self.transport is Transport.HTTP

@@ -12,7 +12,7 @@ from mcpstreams_sansio.client.config import ClientConfig
 from mcpstreams_sansio.errors import LocalProtocolError
 from mcpstreams_sansio.server.config import StreamsConfig
 from mcpstreams_sansio.server.streams import ServerStreams
-from mcpstreams_sansio.testing import crashes, network, people
+from mcpstreams_sansio.testing import crashes, network, people, restarts
 from mcpstreams_sansio.testing.actions import Bounds, Kind, Peers, Transport, reliable
 from mcpstreams_sansio.testing.homes import fresh_homes
 from mcpstreams_sansio.testing.machines import Shared
@@ -56,6 +56,9 @@ _MOVES: Final[Mapping[Kind, _Move]] = {
     Kind.WAIT: _Move(network.can_wait, network.wait),
     Kind.HURRY: _Move(network.can_hurry, network.hurry),
     Kind.POLL: _Move(people.can_poll, people.poll),
+    Kind.SAVE: _Move(restarts.can_save, restarts.save),
+    Kind.SAVED: _Move(restarts.can_report_saved, restarts.report_saved),
+    Kind.CRASH_CLIENT: _Move(restarts.can_crash_client, restarts.crash_client),
     Kind.RIVAL: _Move(people.can_rival, people.rival),
     Kind.CRASH: _Move(crashes.can_crash, crashes.crash),
     Kind.GIVE_UP: _Move(people.can_give_up, people.give_up),
@@ -138,7 +141,7 @@ class StreamsWorld:
             max_unread=bounds.max_unread or client_config.max_unread,
             patience=_IMPATIENCE if bounds.impatient else client_config.patience,
         )
-        first, *spare = fresh_homes(clients, 1 + bounds.rivals)
+        first, *spare = fresh_homes(clients, 1 + bounds.rivals + bounds.client_crashes)
         newborn = Shared(server)
         self.state = State(transport, peers, bounds, bounds, newborn, newborn, tuple(spare), {first.name: first})
         self._setting = f"{transport.value} {peers.value} {bounds}".strip()

@@ -26,6 +26,8 @@ SETTINGS = [
     "multiplexed marker messages=0 cuts=1 cancels=1 durable=1",
     "multiplexed marker messages=0 calls=2",
     "multiplexed marker messages=0 rivals=1",
+    "multiplexed marker messages=0 client_crashes=1 slow_saves=1",
+    "http marker messages=0 asks=1 client_crashes=1",
     "multiplexed marker messages=0 cuts=1 slow_writes=1 polls=1",
     "multiplexed draft messages=0 cuts=1 hurries=1",
     "http marker messages=1 slow_takes=1 straggles=1",

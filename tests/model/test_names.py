@@ -112,6 +112,14 @@ def test_what_behaves_alike_looks_alike(one: object, other: object) -> None:
     assert key(one) == key(other)
 
 
+def test_attempts_compete_with_those_of_their_own_client_alone() -> None:
+    """The latest of one client takes over; one that is late of the other does not, although it lies between as well."""
+    held = ("instance.3", "instance2.1")
+    assert key(held, "instance.4") == key(held, "instance.5")
+    assert key(held, "instance.4") != key(held, "instance2.0")
+    assert key(held, "instance2.2") != key(held, "instance2.0")
+
+
 def test_in_which_order_texts_come_can_mean_nothing() -> None:
     first, second = connection_name(1), connection_name(2)
     machine, idle, busy = text_of((first, second)), text_of((second, "idle")), text_of((first, "busy"))

@@ -39,6 +39,8 @@ _HELP: Final = {
     "intrusions": "How often somebody resumes without the token.",
     "rivals": "How many more clients take a call up.",
     "crashes": "How often the process of the server ends, and another one takes its place.",
+    "client_crashes": "How often the process of the client ends, and another one begins.",
+    "slow_saves": "How often what a caller keeps is not written at once.",
     "slow_writes": "Writes that the transport does not take at once.",
     "slow_takes": "How often the caller does not come back at once for more.",
     "reads_ahead": "How much arrives although its reader has paused.",

@@ -17,18 +17,21 @@ from mcpstreams_sansio.client.effects import (
     PauseReading,
     ReadAgain,
     ResumeReading,
+    SaveDue,
     SendOnPath,
     UnclaimedMessage,
 )
 from mcpstreams_sansio.client.inputs import (
     AnswerAsk,
     AttachCall,
+    CallSaved,
     CancelCall,
     DetachCall,
     LinkDown,
     LinkUp,
     MakeCall,
     MessageReceived,
+    OutcomeSaved,
     PathAccepted,
     PathRefused,
     PathUnsent,
@@ -207,6 +210,21 @@ def _gap(effect: GapFound, stage: Stage) -> None:
 @show.register
 def _saved(effect: CallDetached, stage: Stage) -> None:
     stage.show(Arrow(stage.machine, stage.caller(effect.call_id), "saved call"))
+
+
+@show.register
+def _save_due(effect: SaveDue, stage: Stage) -> None:
+    stage.show(Arrow(stage.machine, stage.caller(effect.call_id), "to be saved"))
+
+
+@show.register
+def _call_saved(order: CallSaved, stage: Stage) -> None:
+    stage.show(Arrow(stage.caller(order.call_id), stage.machine, f"has saved all through #{order.saved.taken}"))
+
+
+@show.register
+def _outcome_saved(order: OutcomeSaved, stage: Stage) -> None:
+    stage.show(Arrow(stage.caller(order.call_id), stage.machine, "has saved the outcome"))
 
 
 @show.register

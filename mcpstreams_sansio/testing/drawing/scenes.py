@@ -54,6 +54,8 @@ def _show_completion(stage: Stage, action: Action) -> None:
     match action.kind:
         case Kind.WRITTEN:
             stage.show(Arrow(action.target or "", SERVER, "has taken the write"))
+        case Kind.CRASH_CLIENT:
+            stage.note(stage.client_named(FIRST), "its process ends, and another one begins")
         case Kind.LOGGED:
             stage.show(Arrow(DISK, SERVER, "the batch is durable"))
         case _:
