@@ -33,6 +33,7 @@ from docs._ext.found import (
     numbers_of,
     texts,
 )
+from docs._ext.planted import planted_faults
 from docs._ext.rules import cases, named, rules, surroundings
 from docs._ext.worlds import worlds
 from mcpstreams_sansio import ClientEffect, ClientInput, ServerEffect, ServerInput, testing
@@ -54,6 +55,7 @@ from mcpstreams_sansio.wire.refusals import Reason, read_refusal
 from mcpstreams_sansio.wire.revisions import REVISIONS, RevisionRules
 from mcpstreams_sansio.wire.tags import read_tag
 from tests.closed_unions import members
+from tests.model.planted.faults import FAULTS
 from tests.sources import BINDINGS, CORE, ROOT, module_name, parse, python_files, shown
 from tests.spec.case_ids import CASES
 from tests.spec.rule_ids import RULES
@@ -345,6 +347,15 @@ def test_everything_else_that_may_be_cited_is_shown_once() -> None:
     shown_cases = [row for row in rows(cases()) if row[0] != "Case"]
     assert sorted(row[0] for row in shown_cases) == sorted(CASES)
     assert all(all(row) for row in [*shown_surroundings, *shown_cases])
+
+
+def test_every_planted_fault_is_shown_with_how_it_is_found() -> None:
+    assert "planted-faults" in {name for page in PAGES for name, _ in DIRECTIVE.findall(page.read_text("utf-8"))}
+    shown_faults = [row for row in rows(planted_faults()) if row[0] != "Fault"]
+    faults = [fault for group in FAULTS.values() for fault in group]
+    assert [row[1] for row in shown_faults if row[0]] == [fault.text for fault in faults]
+    assert [row[4].strip("`") for row in shown_faults] == [found.setting for fault in faults for found in fault.found]
+    assert all(all(row[3:]) for row in shown_faults)
 
 
 def test_the_tests_of_a_case_are_those_with_its_name() -> None:

@@ -4,6 +4,7 @@
 * `check-order`, `refusals`, `revisions`: the tables of these
 * `members`: an enumeration; `limits`: a configuration; `constants`: the numbers that a package gives a name
 * `rules`, `surroundings`, `cases`: what is cited, with its tests
+* `planted-faults`: deliberate faults, and the searches that find them
 * `commands`: the command line
 * `drawing`: a kept transcript as a picture
 * `worlds`: the worlds in which the project checks itself
@@ -24,6 +25,7 @@ from docs._ext import pictures, tables
 from docs._ext.commands import commands
 from docs._ext.drawings import drawn
 from docs._ext.found import find_config, find_enumeration, find_table
+from docs._ext.planted import planted_faults
 from docs._ext.rules import cases, rules, surroundings
 from docs._ext.worlds import worlds
 
@@ -31,6 +33,7 @@ PLAIN: Final[dict[str, Callable[[], list[str]]]] = {
     "cases": cases,
     "check-order": tables.check_order,
     "commands": commands,
+    "planted-faults": planted_faults,
     "refusals": tables.refusals,
     "revisions": tables.revisions,
     "worlds": worlds,

@@ -221,9 +221,22 @@ def _excuses(state: State, caller: Caller) -> set[Doubt]:
     if not state.remembers:
         excuses.add(Doubt.SERVER_CHANGED)
     if state.peers is not Peers.MARKER:
-        # A cursor of a stream that is no longer kept is refused by its status alone (rule Q12).
-        excuses |= {Doubt.CONNECTION_LOST, Doubt.REFUSED} if late else {Doubt.CONNECTION_LOST}
+        if not _has_a_way_back(state, caller):
+            excuses.add(Doubt.CONNECTION_LOST)
+        if late:  # a cursor of a stream that is no longer kept is refused by its status alone (rule Q12)
+            excuses |= {Doubt.CONNECTION_LOST, Doubt.REFUSED}
     return excuses
+
+
+def _has_a_way_back(state: State, caller: Caller) -> bool:
+    """Return whether something brings a call back: what its caller was given came with an event id, or behind a token.
+
+    An event id counts as long as its session (case C5), and neither is worth anything at another server.
+    """
+    left, bounds = state.left, state.bounds
+    same_session = (left.sessions, left.client_crashes) == (bounds.sessions, bounds.client_crashes)
+    by_event_id = state.transport is Transport.HTTP and same_session
+    return caller.position > 0 and state.lives == 1 and (state.peers is Peers.DRAFT or by_event_id)
 
 
 @carry_out.register

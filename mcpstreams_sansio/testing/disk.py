@@ -89,10 +89,6 @@ class Disk:
         """Return the entries of a stream that are durable."""
         return [record for record in self.records if isinstance(record, EntryLogged) and record.stream_id == stream_id]
 
-    def has_end(self, stream_id: StreamId) -> bool:
-        """Say whether `end` of a stream is durable."""
-        return any(entry.kind is EntryKind.END for entry in self.entries_of(stream_id))
-
     def ended(self, stream_id: StreamId) -> bool:
         """Say whether it is durable that a stream is over, or complete."""
         for record in self.records:

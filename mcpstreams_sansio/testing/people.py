@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Final, TypeAlias
 
 import attrs
 
@@ -11,8 +11,13 @@ from mcpstreams_sansio.client.inputs import AnswerAsk, AttachCall, CancelCall, D
 from mcpstreams_sansio.connections import ConnectionLost, Framing
 from mcpstreams_sansio.ids import ConnectionId, Secret
 from mcpstreams_sansio.server.inputs import (
+    AckReceived,
+    AnswerReceived,
     AskPeer,
+    CancelledReceived,
+    CancelReceived,
     ConnectionOpened,
+    CursorReceived,
     PeerInput,
     PollReceived,
     ReleaseStream,
@@ -20,6 +25,7 @@ from mcpstreams_sansio.server.inputs import (
     ResumeReceived,
     SendMessage,
 )
+from mcpstreams_sansio.testing.actions import Peers
 from mcpstreams_sansio.testing.application import (
     ANSWER,
     ASK,
@@ -46,6 +52,8 @@ from mcpstreams_sansio.wire.streams import PollResult, read_poll_result
 
 VISIT: Final = "visit"
 """The id of every request of a stranger, and the name of its wire."""
+_CREATE: Final = 1
+"""The position of `create`, before all that the work sends."""
 
 
 def _callers(state: State, wanted: Callable[[Caller], bool]) -> Sequence[str]:
@@ -168,9 +176,24 @@ def can_send(state: State) -> Sequence[str]:
 
 def send(state: State, name: str) -> None:
     """Work sends its next message."""
+    _check_window(state, state.work_on(name))
     message, work = state.work_on(name).send()
     state.works[work.stream_id] = work
     tell_server(state, SendMessage(work.stream_id, message))
+
+
+def _check_window(state: State, work: Work) -> None:
+    """Check that work was told to wait if it is as far ahead of every caller as it may be (rules R6, R10).
+
+    Raises:
+        Violation: It was not.
+    """
+    window = state.bounds.window
+    taken = max((caller.taken for caller in state.callers_of(work.number)), default=0)
+    produced = _CREATE + work.sent
+    if window and state.peers is Peers.MARKER and produced - max(taken, _CREATE) >= window:
+        text = f"the work on call {work.number} is {produced - taken} entries ahead, and was not told to wait"
+        raise Violation("no more than the window is ahead", text)
 
 
 def can_ask(state: State) -> Sequence[str]:
@@ -248,11 +271,11 @@ def poll(state: State, name: str) -> None:
     reply = _visit(state, connection_id, PollReceived(connection_id, VISIT, work.stream_id, token))
     # One that waits for the disk never comes; any other tells of what is durable, which is all there is then.
     if isinstance(reply, Response):
-        check_poll(read_poll_result(reply.result), state.works[work.stream_id])
+        check_poll(read_poll_result(reply.result), state.works[work.stream_id], state.callers_of(work.number))
 
 
-def check_poll(result: PollResult, work: Work) -> None:
-    """Compare what a poll says with what the work has done.
+def check_poll(result: PollResult, work: Work, callers: Sequence[Caller]) -> None:
+    """Compare what a poll says with what the work has done, and with what has come of it.
 
     Raises:
         Violation: It is not true.
@@ -264,6 +287,11 @@ def check_poll(result: PollResult, work: Work) -> None:
         raise Violation("a poll tells the truth", "what is told of open questions is wrong")
     if result.has_error and work.state not in {WorkState.FAILED, WorkState.GIVEN_UP}:
         raise Violation("a poll tells the truth", "an error is told that nobody made")
+    unheard = answered and all(caller.outcome is None for caller in callers)
+    if unheard and not result.pending_messages:
+        raise Violation("a poll tells the truth", "nothing more is told to be there, and nobody has the answer")
+    if unheard and work.state is not WorkState.SUCCEEDED and not result.has_error:
+        raise Violation("a poll tells the truth", "nothing is told of an error of which nobody has heard")
 
 
 def can_intrude(state: State) -> Sequence[str]:
@@ -272,17 +300,42 @@ def can_intrude(state: State) -> Sequence[str]:
 
 
 def intrude(state: State, name: str) -> None:
-    """Somebody without the token resumes from elsewhere; nothing comes of it (rules P19, Q10)."""
+    """Somebody without the token tries everything from elsewhere; nothing comes of it (rules P19, Q10, R6, R24)."""
     state.left = state.left.spend("intrusions")
-    connection_id = state.fresh_connection()
-    stream_id, attached = state.work_on(name).stream_id, dict(state.witness.attached)
-    wrong = ResumeReceived(connection_id, VISIT, stream_id, Secret("no token"), marker=True)
-    reply = _visit(state, connection_id, wrong)
+    work = state.work_on(name)
+    for attempt in _WITH_A_WRONG_TOKEN:
+        connection_id, attached = state.fresh_connection(), dict(state.witness.attached)
+        reply = _visit(state, connection_id, attempt(connection_id, work))
+        if not _is_unknown(state, reply) or (state.witness.attached, state.works[work.stream_id]) != (attached, work):
+            raise Violation("no access without the token", f"a wrong token does something to {work.stream_id}")
+    for attempt in _WITHOUT_A_TOKEN:
+        connection_id, before = state.fresh_connection(), state.server.text(state.now)
+        reply = _visit(state, connection_id, attempt(connection_id, work))
+        if reply is not None or state.server.text(state.now) != before:
+            raise Violation("no access without the token", f"a stranger does something to {work.stream_id}")
+
+
+def _is_unknown(state: State, reply: Message | None) -> bool:
+    """Return whether somebody is told that there is no such stream, or has to wait for that."""
     refused = read_refusal(reply) if isinstance(reply, ErrorResponse) else None
-    waits = reply is None and state.left.durable
-    unknown = waits or (refused is not None and refused.reason is Reason.STREAM_NOT_FOUND)
-    if not unknown or state.witness.attached != attached:
-        raise Violation("no access without the token", f"a wrong token does something to {stream_id}")
+    waits = reply is None and bool(state.left.durable)
+    return waits or (refused is not None and refused.reason is Reason.STREAM_NOT_FOUND)
+
+
+_Attempt: TypeAlias = Callable[[ConnectionId, Work], PeerInput]
+_WRONG: Final = Secret("no token")
+_WITH_A_WRONG_TOKEN: Final[Sequence[_Attempt]] = (
+    lambda where, work: ResumeReceived(where, VISIT, work.stream_id, _WRONG, marker=True),
+    lambda where, work: PollReceived(where, VISIT, work.stream_id, _WRONG),
+    lambda where, work: CancelReceived(where, VISIT, work.stream_id, _WRONG),
+)
+_WITHOUT_A_TOKEN: Final[Sequence[_Attempt]] = (
+    lambda where, work: CursorReceived(where, work.stream_id, 0),
+    lambda where, work: AckReceived(where, work.stream_id, 1),
+    lambda where, work: AnswerReceived(where, Response(work.ask_id or VISIT, ANSWER)),
+    lambda where, work: CancelledReceived(where, work.request_id),
+)
+"""What counts where its stream is at home, and nowhere else."""
 
 
 def _visit(state: State, connection_id: ConnectionId, event: PeerInput) -> Message | None:

@@ -31,7 +31,7 @@ from mcpstreams_sansio.server.effects import (
 from mcpstreams_sansio.server.inputs import StreamsInput
 from mcpstreams_sansio.server.records import EntryKind
 from mcpstreams_sansio.testing.actions import Peers
-from mcpstreams_sansio.testing.application import WorkState, called_number
+from mcpstreams_sansio.testing.application import Work, WorkState, called_number
 from mcpstreams_sansio.testing.disk import Disk
 from mcpstreams_sansio.testing.frames import Frame, read_event, read_plain
 from mcpstreams_sansio.testing.fronts import head_of
@@ -91,6 +91,8 @@ def carry_out(effect: StreamsEffect, state: State) -> None:
 @carry_out.register
 def _write(effect: Write, state: State) -> None:
     wire = _in_use(state, effect.connection_id)
+    if wire.writing:
+        raise Violation("one write is outstanding", "a connection is written to before it took the write before")
     for data in effect.chunks:
         state.witness.write(wire.name, data, frame_of(wire, data), disk_of(state))
     state.put(wire.write(*(Chunk(data) for data in effect.chunks)))
@@ -165,12 +167,19 @@ def _ask_answered(effect: AskAnswered, state: State) -> None:
 @carry_out.register
 def _ask_failed(effect: AskFailed, state: State) -> None:
     work = state.works[effect.stream_id]
-    callers = state.callers_of(work.number)
-    has_answered = any(caller.outcome is None and effect.ask_id in caller.asked for caller in callers)
-    if effect.failure is AskFailure.TIMED_OUT and has_answered and not state.late:
-        raise Violation("an answer arrives", f"the work on call {work.number} gets no answer, though one was given")
+    if effect.failure is AskFailure.TIMED_OUT and not state.late:
+        _check_unanswered(state, work.number, effect.ask_id)
     if not work.over:
         state.works[effect.stream_id] = work.answered(effect.ask_id)
+
+
+def _check_unanswered(state: State, number: int, ask_id: str) -> None:
+    """Check that nobody could have answered: callers answer whatever they are asked."""
+    waiting = [caller for caller in state.callers_of(number) if caller.outcome is None]
+    if any(ask_id in caller.asked for caller in waiting):
+        raise Violation("an answer arrives", f"the work on call {number} gets no answer, though one was given")
+    if waiting and state.peers is Peers.MARKER:
+        raise Violation("a question arrives", f"the work on call {number} gets no answer, since nobody was asked")
 
 
 @carry_out.register
@@ -204,6 +213,21 @@ def _detached(effect: StreamDetached, state: State) -> None:
 def _gone(effect: StreamGone, state: State) -> None:
     state.witness.detach(effect.stream_id)
     state.witness.go(effect.stream_id, effect.reason)
-    announced, disk = state.peers is not Peers.STOCK, disk_of(state)
-    if effect.reason is Reason.FINISHED and announced and disk is not None and not disk.has_end(effect.stream_id):
-        raise Violation("end is last, and once", f"{effect.stream_id} is finished without its end")
+    work = state.works.get(effect.stream_id)
+    if work is not None:
+        _check_gone(state, work, effect.reason)
+
+
+def _check_gone(state: State, work: Work, reason: Reason) -> None:
+    """Check that whoever is concerned by the end of a stream hears of it: its work, and before it the server."""
+    heard_at_once = state.left.slow_stops == state.bounds.slow_stops
+    if reason in {Reason.CANCELLED, Reason.ABANDONED} and heard_at_once and not work.over:
+        text = f"the work on call {work.number} is not told to stop, and its stream is {reason.value}"
+        raise Violation("nobody works in vain", text)
+    callers = state.callers_of(work.number)
+    crashes = state.lives > 1 or state.left.client_crashes < state.bounds.client_crashes
+    unbroken = state.left.breaks == state.bounds.breaks and not crashes and not state.late
+    told = unbroken and state.peers is Peers.MARKER and all(caller.cancelled for caller in callers)
+    if reason in {Reason.ABANDONED, Reason.EXPIRED} and told:
+        text = f"call {work.number} was cancelled, and its stream is {reason.value}"
+        raise Violation("a server hears of a cancellation", text)

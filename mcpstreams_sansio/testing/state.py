@@ -297,6 +297,7 @@ class State:
                 tuple([(home.scope, home.wire and self.wires[home.wire].client_id) for home in self.homes.values()]),
                 frozenset([(stream_id, servers.get(wire)) for stream_id, wire in witness.attached.items()]),
                 frozenset([(servers.get(wire), ended) for wire, ended in witness.ended.items() if ended]),
+                witness.unended,
                 witness.opened,
                 frozenset(witness.gone.items()),
                 witness.executed,

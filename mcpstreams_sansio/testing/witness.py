@@ -28,6 +28,8 @@ class Witness:
     """Which wire delivers each stream."""
     ended: dict[str, frozenset[StreamId]] = attrs.field(factory=dict)
     """The streams whose end was written, for each wire that still carries something."""
+    unended: frozenset[StreamId] = frozenset()
+    """The streams of which `create` was written, and no `end`."""
     opened: frozenset[StreamId] = frozenset()
     """The streams that were ever delivered."""
     gone: dict[StreamId, Reason] = attrs.field(factory=dict)
@@ -48,17 +50,21 @@ class Witness:
         """Note that a stream is over.
 
         Raises:
-            Violation: It was over before.
+            Violation: It was over before; or it is finished, and nobody was told so (rule P35).
         """
         if stream_id in self.gone:
             raise Violation("a stream ends once", f"{stream_id} is over a second time")
+        if reason is Reason.FINISHED and stream_id in self.unended:
+            raise Violation("end is last, and once", f"{stream_id} is finished without its end")
         self.gone[stream_id] = reason
+        self.unended -= {stream_id}
 
     def crash(self, records: tuple[LogRecord, ...]) -> None:
         """Note that the server's process has ended, and what is left of what it did: what is on record."""
         self.attached.clear()
         self.ended.clear()
         self.opened = frozenset([record.stream_id for record in records if isinstance(record, StreamOpened)])
+        self.unended &= self.opened
         for record in records:
             if isinstance(record, StreamClosed):
                 self.gone.setdefault(record.stream_id, record.reason)
@@ -95,10 +101,16 @@ class Witness:
         # Of a stream that is over, whoever comes again is told the end again (rule Q9a).
         if stream_id in self.ended.get(wire, ()) and not (frame.is_end and stream_id in self.gone):
             raise Violation("end is last, and once", f"something of {stream_id} comes after its end")
+        if frame.is_create and stream_id not in self.gone:
+            self.unended |= {stream_id}
         if frame.is_end:
-            if disk is not None and not disk.ended(stream_id):
-                raise Violation("durable before delivered", f"the end of {stream_id} is written before it is durable")
-            self.ended[wire] = self.ended.get(wire, frozenset()) | {stream_id}
+            self._end(wire, stream_id, disk)
+
+    def _end(self, wire: str, stream_id: StreamId, disk: Disk | None) -> None:
+        if disk is not None and not disk.ended(stream_id):
+            raise Violation("durable before delivered", f"the end of {stream_id} is written before it is durable")
+        self.unended -= {stream_id}
+        self.ended[wire] = self.ended.get(wire, frozenset()) | {stream_id}
 
     def _check_entry(self, wire: str, stream_id: StreamId, sequence: int, disk: Disk | None) -> None:
         if disk is not None and not disk.holds(stream_id, sequence):
@@ -113,7 +125,9 @@ class Witness:
 
     def fork(self) -> Witness:
         """Return an independent copy."""
-        return Witness(self.attached.copy(), self.ended.copy(), self.opened, self.gone.copy(), self.executed)
+        return Witness(
+            self.attached.copy(), self.ended.copy(), self.unended, self.opened, self.gone.copy(), self.executed
+        )
 
 
 def _check_refusal(error: ErrorResponse, disk: Disk) -> None:

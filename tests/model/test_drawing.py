@@ -26,7 +26,7 @@ from mcpstreams_sansio.testing.drawing.text import SIZE, TITLE_SIZE
 from mcpstreams_sansio.testing.drawing.walk import picture
 from mcpstreams_sansio.testing.explore import Counterexample
 from tests.model.losses import LOSSES, transcript_of
-from tests.model.test_planted_bugs import goes_on_from_what_was_sent
+from tests.model.planted.server_log import goes_on_from_what_was_sent
 from tests.model.test_transcripts import FILES
 from tests.model.toys import Maze
 
@@ -223,7 +223,7 @@ def test_the_lifelines_of_a_long_transcript_are_named_again() -> None:
 
 def test_a_broken_property_stands_at_the_end() -> None:
     with pytest.MonkeyPatch.context() as patch:
-        goes_on_from_what_was_sent(patch)
+        goes_on_from_what_was_sent.plant(patch)
         world = StreamsWorld.parse("http draft cuts=1")
         found = explore(world, max_states=20_000).counterexample
         assert isinstance(found, Counterexample)

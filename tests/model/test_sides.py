@@ -29,6 +29,7 @@ PING = Notification("ping")
 
 
 CALLER = Caller(1, Guarantee.EXACTLY_ONCE)
+WORK = Work(1, S1, 7, "p", messages=0, asks=0)
 
 
 def state(
@@ -169,10 +170,20 @@ def test_a_crash_leaves_callers_in_doubt_and_nothing_else() -> None:
         carry_out_for_client(finished(failed), state())
 
 
-def test_a_stream_that_is_finished_has_its_end_on_the_disk() -> None:
-    world = state(bounds=Bounds(durable=1))
-    with pytest.raises(Violation, match="finished without its end"):
-        carry_out_for_server(server.StreamGone(S1, Reason.FINISHED), world)
+def test_whatever_came_with_a_cursor_or_behind_a_token_can_be_had_again() -> None:
+    lost = finished(client.OutcomeUnknown(client.Doubt.CONNECTION_LOST))
+    given = attrs.evolve(CALLER, position=2)
+    for transport, peers in ((Transport.HTTP, Peers.STOCK), (Transport.MULTIPLEXED, Peers.DRAFT)):
+        with pytest.raises(Violation, match="given up: connection lost"):
+            carry_out_for_client(lost, state(transport, peers, caller=given))
+        carry_out_for_client(lost, state(transport, peers))
+        crashed = state(transport, peers, Bounds(crashes=1), given)
+        crashed.left = crashed.left.spend("crashes")
+        carry_out_for_client(lost, crashed)
+    carry_out_for_client(lost, state(Transport.MULTIPLEXED, Peers.STOCK, caller=given))
+    ended = state(Transport.HTTP, Peers.STOCK, Bounds(sessions=1), given)
+    ended.left = ended.left.spend("sessions")
+    carry_out_for_client(lost, ended)
 
 
 def test_a_call_that_is_let_go_starts_again_from_what_was_taken() -> None:
@@ -197,6 +208,61 @@ def test_a_server_does_nothing_with_a_connection_that_is_lost(effect: server.Str
     world.put(Wire("c1", FIRST, Framing.HTTP, C9, C9, server=End.GONE))
     with pytest.raises(Violation, match="lost is lost"):
         carry_out_for_server(effect, world)
+
+
+@pytest.mark.rule("R11")
+def test_a_server_writes_once_at_a_time() -> None:
+    world = state()
+    world.put(Wire("c1", FIRST, Framing.MESSAGES, C9, C9, server=End.OPEN, writing=True))
+    with pytest.raises(Violation, match="one write is outstanding"):
+        carry_out_for_server(Write(C9, (b"{}",)), world)
+
+
+@pytest.mark.parametrize("reason", [Reason.CANCELLED, Reason.ABANDONED])
+def test_work_hears_that_nobody_wants_its_result(reason: Reason) -> None:
+    world = state(bounds=Bounds(slow_stops=1))
+    world.works[S1] = WORK
+    with pytest.raises(Violation, match="nobody works in vain"):
+        carry_out_for_server(server.StreamGone(S1, reason), world.fork())
+    stopped = world.fork()
+    stopped.works[S1] = WORK.become(WorkState.STOPPED)
+    carry_out_for_server(server.StreamGone(S1, reason), stopped)
+    world.left = world.left.spend("slow_stops")
+    carry_out_for_server(server.StreamGone(S1, reason), world)
+
+
+@pytest.mark.rule("R22")
+@pytest.mark.parametrize("reason", [Reason.EXPIRED, Reason.ABANDONED])
+def test_a_server_hears_of_a_cancellation_unless_something_breaks(reason: Reason) -> None:
+    gone = server.StreamGone(S1, reason)
+    world = state(bounds=Bounds(cuts=1), caller=CALLER.cancel())
+    world.works[S1] = WORK.become(WorkState.STOPPED)
+    with pytest.raises(Violation, match="a server hears of a cancellation"):
+        carry_out_for_server(gone, world.fork())
+    carry_out_for_server(server.StreamGone(S1, Reason.CANCELLED), world.fork())
+    world.left = world.left.spend("cuts")
+    carry_out_for_server(gone, world)
+    draft = state(peers=Peers.DRAFT, caller=CALLER.cancel())
+    draft.works[S1] = WORK.become(WorkState.STOPPED)
+    carry_out_for_server(gone, draft)
+
+
+@pytest.mark.rule("Q4d", "R24")
+def test_a_question_arrives_and_so_does_its_answer() -> None:
+    failed = server.AskFailed(S1, "ask-00001", server.AskFailure.TIMED_OUT)
+    asking = attrs.evolve(WORK, asks=1).ask("ask-00001")
+    for caller, missing in (
+        (CALLER, "nobody was asked"),
+        (attrs.evolve(CALLER, asked=("ask-00001",)), "one was given"),
+    ):
+        world = state(caller=caller)
+        world.works[S1] = asking
+        with pytest.raises(Violation, match=missing):
+            carry_out_for_server(failed, world)
+    draft = state(peers=Peers.DRAFT)
+    draft.works[S1] = asking
+    carry_out_for_server(failed, draft)
+    assert draft.works[S1].state is WorkState.RUNNING
 
 
 def test_what_is_no_effect_is_refused() -> None:

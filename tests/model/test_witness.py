@@ -130,6 +130,18 @@ def test_a_stream_ends_once() -> None:
         witness.go(S1, Reason.ABANDONED)
 
 
+@pytest.mark.rule("P35")
+def test_a_stream_that_was_announced_is_not_finished_without_its_end() -> None:
+    witness = Witness()
+    write(witness, "c1", CREATE)
+    with pytest.raises(Violation, match="finished without its end"):
+        witness.fork().go(S1, Reason.FINISHED)
+    witness.fork().go(S1, Reason.ABANDONED)
+    write(witness, "c1", END)
+    witness.go(S1, Reason.FINISHED)
+    Witness().go(S1, Reason.FINISHED)
+
+
 def test_one_batch_is_written_at_a_time() -> None:
     with pytest.raises(Violation, match="one batch"):
         Disk().begin(WriteLog(1, ())).begin(WriteLog(2, ()))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 
+import attrs
 import pytest
 
 from mcpstreams_sansio import LocalProtocolError
@@ -24,7 +25,7 @@ from mcpstreams_sansio.testing import (
     record,
     replay,
 )
-from mcpstreams_sansio.testing.application import Work, WorkState
+from mcpstreams_sansio.testing.application import Caller, Guarantee, Work, WorkState
 from mcpstreams_sansio.testing.people import check_poll, only_reply
 from mcpstreams_sansio.testing.wires import Chunk, Close
 from mcpstreams_sansio.wire.jsonrpc import Response
@@ -127,6 +128,7 @@ def test_a_transcript_of_a_world_is_gone_again() -> None:
 
 
 WORK = Work(1, StreamId("stream-00001"), 7, "p", messages=0, asks=0)
+ANSWERED = Caller(1, Guarantee.EXACTLY_ONCE, outcome="CallResult")
 
 
 @pytest.mark.parametrize(
@@ -141,7 +143,7 @@ WORK = Work(1, StreamId("stream-00001"), 7, "p", messages=0, asks=0)
     ],
 )
 def test_a_poll_may_say_what_is_true(work: WorkState, status: PollStatus, has_request: bool, has_error: bool) -> None:
-    check_poll(PollResult(WORK.stream_id, status, True, has_request, has_error), WORK.become(work))
+    check_poll(PollResult(WORK.stream_id, status, True, has_request, has_error), WORK.become(work), [ANSWERED])
 
 
 @pytest.mark.parametrize(
@@ -157,7 +159,29 @@ def test_a_poll_may_say_what_is_true(work: WorkState, status: PollStatus, has_re
 )
 def test_a_poll_that_lies_is_found(work: WorkState, status: PollStatus, has_request: bool, has_error: bool) -> None:
     with pytest.raises(Violation, match="a poll tells the truth"):
-        check_poll(PollResult(WORK.stream_id, status, True, has_request, has_error), WORK.become(work))
+        check_poll(PollResult(WORK.stream_id, status, True, has_request, has_error), WORK.become(work), [ANSWERED])
+
+
+@pytest.mark.rule("P31", "Q8b", "Q8c")
+def test_a_poll_that_keeps_an_answer_back_is_found() -> None:
+    failed = WORK.become(WorkState.FAILED)
+    waiting = [attrs.evolve(ANSWERED, outcome=None)]
+    check_poll(PollResult(WORK.stream_id, "completed", True, False, True), failed, waiting)
+    check_poll(PollResult(WORK.stream_id, "completed", False, False, False), failed, [*waiting, ANSWERED])
+    with pytest.raises(Violation, match="nothing more is told to be there"):
+        check_poll(PollResult(WORK.stream_id, "completed", False, False, True), failed, waiting)
+    with pytest.raises(Violation, match="an error of which nobody has heard"):
+        check_poll(PollResult(WORK.stream_id, "completed", True, False, False), failed, waiting)
+
+
+@pytest.mark.rule("R6", "R10")
+def test_work_that_is_ahead_by_more_than_the_window_is_found() -> None:
+    world = walk(StreamsWorld.parse("multiplexed marker messages=3 window=2"), "call k1", "connect", "up c1", "send k1")
+    assert Action("send", "k1") not in world.actions()
+    world.state.works[WORK.stream_id] = world.state.works[WORK.stream_id].go_on()
+    world.apply(Action("send", "k1"))  # one of what was sent may be taken, and that may be known already
+    with pytest.raises(Violation, match="no more than the window is ahead"):
+        world.apply(Action("send", "k1"))
 
 
 def test_a_stranger_is_told_one_thing_or_nothing() -> None:

@@ -10,7 +10,7 @@ from docs.examples.play_a_script import play
 from mcpstreams_sansio import LocalProtocolError
 from mcpstreams_sansio.testing import Script, ScriptStep, Transcript, Violation, parse_transcript
 from tests.model.losses import LOSSES, transcript_of
-from tests.model.test_planted_bugs import goes_on_from_what_was_sent
+from tests.model.planted.server_log import goes_on_from_what_was_sent
 from tests.model.test_transcripts import FILES
 
 
@@ -43,7 +43,7 @@ def test_the_server_does_as_it_is_written(name: str) -> None:
 
 def test_a_server_that_does_something_else_is_found_at_the_step_where_it_does(monkeypatch: pytest.MonkeyPatch) -> None:
     script = Script(PLAYED["cut between messages"])
-    goes_on_from_what_was_sent(monkeypatch)
+    goes_on_from_what_was_sent.plant(monkeypatch)
     with pytest.raises(ExceptionGroup) as caught:
         run(script)
     (violation,) = caught.value.exceptions

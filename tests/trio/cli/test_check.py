@@ -16,7 +16,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from mcpstreams_sansio.testing import DEEP, USUAL, Bounds, Configuration, StreamsWorld, parse_transcript
-from tests.model.test_planted_bugs import delivers_before_the_record_is_durable
+from tests.model.planted.server_log import delivers_before_the_record_is_durable
 from trio_bindings.cli import check as check_module
 from trio_bindings.cli import searches
 from trio_bindings.cli.check import check
@@ -115,7 +115,7 @@ def test_deep_searches_the_large_worlds_first(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_what_is_broken_is_printed_and_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    delivers_before_the_record_is_durable(monkeypatch)
+    delivers_before_the_record_is_durable.plant(monkeypatch)
     folder = tmp_path / "found" / "here"
     result = run("--messages", "0", "--durable", "1", "--processes", "1", "--out", str(folder))
     assert result.exit_code == 1
@@ -131,7 +131,7 @@ def test_what_can_not_be_drawn_is_kept_as_text(monkeypatch: pytest.MonkeyPatch, 
     def fail(*_: object) -> str:
         raise RuntimeError("no picture of that")
 
-    delivers_before_the_record_is_durable(monkeypatch)
+    delivers_before_the_record_is_durable.plant(monkeypatch)
     monkeypatch.setattr(searches, "draw", fail)
     result = run("--messages", "0", "--durable", "1", "--processes", "1", "--out", str(tmp_path))
     assert result.exit_code == 1
@@ -139,7 +139,7 @@ def test_what_can_not_be_drawn_is_kept_as_text(monkeypatch: pytest.MonkeyPatch, 
 
 
 def test_a_folder_that_can_not_be_written_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    delivers_before_the_record_is_durable(monkeypatch)
+    delivers_before_the_record_is_durable.plant(monkeypatch)
     (tmp_path / "file").write_text("")
     folder = tmp_path / "file" / "folder"
     result = run("--messages", "0", "--durable", "1", "--processes", "1", "--out", str(folder))

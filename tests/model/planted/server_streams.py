@@ -1,0 +1,222 @@
+"""Faults of a server's streams: who delivers one, and how it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from mcpstreams_sansio import deadlines
+from mcpstreams_sansio.connections import ConnectionLost
+from mcpstreams_sansio.server import (
+    attachments,
+    lifecycle,
+    outbox,
+    paths,
+    production,
+    registry,
+    requests,
+    stream,
+    streams,
+)
+from mcpstreams_sansio.server.attachments import Ending
+from mcpstreams_sansio.server.effects import StopReason, StreamGone
+from mcpstreams_sansio.server.table import STREAM_TABLE, StreamSignal, StreamState
+from mcpstreams_sansio.wire.refusals import Reason
+from tests.model.planted.fault import Found, Patch, around, nothing, planted, with_cell
+
+
+@planted(
+    "case B4",
+    Found("multiplexed marker messages=0 cuts=1", "nothing raises", 6),
+)
+def late_loss_detaches_the_new_connection(patch: Patch) -> None:
+    """A connection that was superseded still counts as the one that delivers."""
+    patch.setattr(outbox.Connection, "forget", nothing)
+
+
+@planted(
+    "case F6",
+    Found("multiplexed marker messages=0 cuts=1", "one attachment", 7),
+    Found("http marker messages=0 cuts=1", "one attachment", 6),
+)
+def a_superseded_connection_goes_on_delivering(patch: Patch) -> None:
+    """A takeover does not fence the connection before."""
+
+    def attach(
+        inner: Callable[..., None],
+        known: registry.Registry,
+        resumed: stream.Stream,
+        path: outbox.Connection,
+        *where: object,
+    ) -> None:
+        before = resumed.attachment
+        inner(known, resumed, path, *where)
+        entry = resumed.log.next_after(0)
+        if before is not None and before.connection_id != path.connection_id and entry is not None:
+            known.connections[before.connection_id].reply(entry.payload)
+
+    around(patch, attachments, "attach", attach)
+
+
+@planted(
+    "case F1",
+    Found("multiplexed marker messages=0 cuts=1", "an answer in the end", 56),
+)
+def refuses_whoever_comes_while_attached(patch: Patch) -> None:
+    """The server believes in a connection that is dead, and refuses the new one."""
+    around(
+        patch,
+        requests,
+        "_wait_for",
+        lambda inner, known, wanted, attempt: 1.0 if wanted.attachment else inner(known, wanted, attempt),
+    )
+
+
+@planted(
+    "rule R14",
+    Found("http marker messages=0 detaches=1", "an answer in the end", 10),
+)
+def an_older_attempt_takes_over(patch: Patch) -> None:
+    """A resume that was under way for long takes the stream from the one that came after it."""
+    patch.setattr(stream.Stream, "supersedes", lambda *_: True)
+
+
+@planted(
+    "rule Q7a",
+    Found("multiplexed marker messages=0", "nothing raises", 7),
+)
+def timer_runs_on(patch: Patch) -> None:
+    """A timer is not stopped by what it was waiting for."""
+    patch.setattr(deadlines.Deadlines, "clear", nothing)
+
+
+@planted(
+    "case J1",
+    Found("multiplexed marker messages=0 cuts=1", "every call is settled", 7),
+)
+def abandonment_timer_never_starts(patch: Patch) -> None:
+    """A stream whose client is away is kept for ever."""
+    patch.setattr(attachments, "rearm", nothing)
+
+
+@planted(
+    "case F5",
+    Found("multiplexed marker messages=0 cuts=1", "an answer in the end", 9),
+    Found("http marker messages=0 cuts=1", "an answer in the end", 9),
+)
+def loss_cancels(patch: Patch) -> None:
+    """A connection that is lost takes the work of its calls with it."""
+    patch.setattr(lifecycle, "lose", lifecycle.cancel)
+
+
+@planted(
+    "case E1",
+    Found("http marker messages=0 releases=1", "an answer in the end", 8),
+)
+def release_cancels(patch: Patch) -> None:
+    """Letting go of a connection ends the call."""
+    patch.setattr(lifecycle, "release", lifecycle.cancel)
+
+
+@planted(
+    "rule R16",
+    Found("http marker messages=0 sessions=1", "an answer in the end", 8),
+)
+def session_takes_announced_streams_with_it(patch: Patch) -> None:
+    """The end of an HTTP session ends streams that a token could bring back."""
+
+    def end(known: registry.Registry, bound: stream.Stream) -> None:
+        bound.step(StreamSignal.CLOSING)
+        lifecycle.close(known, bound, Reason.EXPIRED, StopReason.SESSION_ENDED)
+
+    patch.setattr(lifecycle, "end_with_scope", end)
+
+
+@planted(
+    "rule Q2f",
+    Found("multiplexed marker messages=0 detaches=1 cuts=1", "an answer in the end", 13),
+)
+def cancelling_a_resume_cancels_the_call(patch: Patch) -> None:
+    """Whoever lets go of a resume has cancelled the call."""
+    patch.setattr(lifecycle, "leave", lifecycle.cancel)
+
+
+@planted(
+    "rule Q9b",
+    Found("multiplexed marker messages=0 cancels=1", "nobody works in vain", 5),
+    Found("http marker messages=0 cancels=1", "nobody works in vain", 5),
+)
+def cancelled_work_runs_on(patch: Patch) -> None:
+    """Nobody tells the work that its result is not wanted any more."""
+    patch.setattr(registry.Registry, "stop_work", lambda known, stream_id, _: known.end_work(stream_id))
+
+
+@planted(
+    "rule R22",
+    Found("multiplexed marker messages=0 cancels=1 cuts=1", "a stream ends once", 8),
+)
+def cancelled_twice_is_over_twice(patch: Patch) -> None:
+    """A cancellation that comes again is acted on again."""
+
+    def cancel(
+        inner: Callable[[registry.Registry, stream.Stream], None], known: registry.Registry, over: stream.Stream
+    ) -> None:
+        if over.state is StreamState.GONE:
+            known.effects.append(StreamGone(over.stream_id, Reason.CANCELLED))
+        inner(known, over)
+
+    around(patch, lifecycle, "cancel", cancel)
+
+
+@planted(
+    "rule R13",
+    Found("multiplexed marker messages=0 cuts=1", "lost is lost", 6),
+)
+def loss_goes_unnoticed(patch: Patch) -> None:
+    """A connection that is lost is written to."""
+    patch.setattr(paths, "lose_connection", nothing)
+    patch.setitem(streams._APPLY, ConnectionLost, nothing)
+
+
+@planted(
+    "rule P35",
+    Found("multiplexed marker messages=0", "every call is settled", 0),
+)
+def stays_live_behind_its_answer(patch: Patch) -> None:
+    """A stream of which the answer is logged counts as one that goes on."""
+    patch.setattr(
+        stream, "STREAM_TABLE", with_cell(STREAM_TABLE, StreamState.LIVE, StreamSignal.RESPONSE, StreamState.LIVE)
+    )
+
+
+@planted(
+    "rule Q7e",
+    Found("multiplexed marker messages=0 cuts=1", "every call is settled", 6),
+)
+def answered_while_away_is_not_completed(patch: Patch) -> None:
+    """A stream that is answered while its client is away counts as one that goes on."""
+    table = with_cell(STREAM_TABLE, StreamState.DETACHED, StreamSignal.RESPONSE, StreamState.DETACHED)
+    patch.setattr(stream, "STREAM_TABLE", table)
+
+
+@planted(
+    "case J6",
+    Found("multiplexed marker messages=3 window=2", "no more than the window is ahead", 6),
+)
+def holds_nobody_back(patch: Patch) -> None:
+    """The application may produce as much as it likes."""
+    patch.setattr(production, "over_limit", lambda *_: False)
+
+
+@planted(
+    "case E3",
+    Found("multiplexed marker messages=0 cuts=1", "end is last, and once", 4),
+)
+def gives_up_what_finished(patch: Patch) -> None:
+    """A stream is forgotten as soon as its last entry was written."""
+
+    def finish(known: registry.Registry, written: stream.Stream) -> None:
+        written.step(StreamSignal.FINAL_FINISH)
+        attachments.end(known, written, Ending.FINISHED)
+        lifecycle.close(known, written, Reason.FINISHED, None)
+
+    patch.setattr(lifecycle, "finish", finish)
