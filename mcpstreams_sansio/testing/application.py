@@ -261,6 +261,8 @@ class Caller:
     """Whose client it uses."""
     seen: int = 0
     """The highest number of a message of the work."""
+    missed: frozenset[int] = frozenset()
+    """Those up to there that it did not see: it was told of a gap."""
     position: int = 0
     """Of the last item."""
     taken: int = 0
@@ -329,7 +331,13 @@ class Caller:
         if number != self.seen + 1 and not repeated and not later:
             raise Violation("exactly once, in order", f"call {self.number} saw message {number} after {self.seen}")
         guarantee = _AFTER_A_MESSAGE.get(self.guarantee, self.guarantee)
-        return attrs.evolve(self, seen=max(number, self.seen), position=self._next(item.position), guarantee=guarantee)
+        return attrs.evolve(
+            self,
+            seen=max(number, self.seen),
+            missed=self.missed.union(range(self.seen + 1, number)),
+            position=self._next(item.position),
+            guarantee=guarantee,
+        )
 
     def miss(self, gap: GapFound) -> Self:
         """Be told that something is missing.
@@ -361,6 +369,10 @@ class Caller:
     def withdraw(self, ask_id: RequestId) -> Self:
         """Forget a question that is no longer asked."""
         return attrs.evolve(self, unanswered=tuple(each for each in self.unanswered if each != ask_id))
+
+    def has_seen(self, number: int) -> bool:
+        """Return whether it saw a message of the work."""
+        return number <= self.seen and number not in self.missed
 
     def take(self) -> Self:
         """Come back for more."""
@@ -427,8 +439,9 @@ class Caller:
                 raise Violation("nothing unasked", f"call {self.number} is over as cancelled, which it never was")
             case _:
                 pass
+        missed = self.missed.union(range(self.seen + 1, messages + 1)) if self.guarantee.may_skip else self.missed
         word = _INTERRUPTED if end.outcome == OutcomeUnknown(Doubt.INTERRUPTED) else type(end.outcome).__name__
-        return attrs.evolve(self, outcome=word, position=end.position, unanswered=())
+        return attrs.evolve(self, outcome=word, missed=missed, position=end.position, unanswered=())
 
     def _check_all(self, messages: int) -> None:
         if self.seen != messages and not self.guarantee.may_skip:

@@ -132,7 +132,8 @@ def _leave(effect: LeavePath, state: State) -> None:
 
 @carry_out.register
 def _item(effect: ItemReceived, state: State) -> None:
-    state.callers[effect.call_id] = state.callers[effect.call_id].see(effect)
+    caller = state.callers[effect.call_id] = state.callers[effect.call_id].see(effect)
+    _check_missed(state, caller)
 
 
 @carry_out.register
@@ -163,7 +164,18 @@ def _finished(effect: CallFinished, state: State) -> None:
     caller = state.callers[effect.call_id]
     sent = sum(work.sent for work in state.works.values() if work.number == caller.number)
     _check_outcome(state, caller, effect.outcome)
-    state.callers[effect.call_id] = caller.finish(effect, sent)
+    caller = state.callers[effect.call_id] = caller.finish(effect, sent)
+    _check_missed(state, caller)
+
+
+def _check_missed(state: State, caller: Caller) -> None:
+    """Check that another client has what a caller was told to be gone; only for lack of room nobody may have it."""
+    if caller.guarantee.may_repeat or state.bounds.room:
+        return
+    others = [each for each in state.callers_of(caller.number) if each.name != caller.name]
+    for number in caller.missed:
+        if not any(other.has_seen(number) for other in others):
+            raise Violation("each message reaches somebody", f"message {number} of call {caller.number} is gone")
 
 
 def _check_outcome(state: State, caller: Caller, outcome: Outcome) -> None:

@@ -248,13 +248,14 @@ class State:
         )
 
     def settled(self) -> bool:
-        """Say whether every call was made and has its outcome, and nothing of it is left at the server."""
+        """Say whether every call was made and has its outcome, and nothing of it is left on either side."""
         outcomes = [caller.outcome for caller in self.callers.values()]
         return (
             self.calls_made == self.left.calls
             and None not in outcomes
             and all(work.over for work in self.works.values())
             and self.witness.opened <= self.witness.gone.keys()
+            and not any(home.waits(self.now) for home in self.homes.values())
         )
 
     def key(self) -> Hashable:

@@ -203,7 +203,7 @@ class StreamsWorld:
         return narrate(self.state)
 
     def settled(self) -> bool:
-        """Say whether all is done: every caller has its outcome, and the server has let go of every stream."""
+        """Say whether all is done: every caller has its outcome, and both sides have let go of every call."""
         return self.state.settled()
 
 
@@ -213,4 +213,4 @@ def _action(kind: Kind, target: str | None) -> Action:
 
 
 SETTLES: Final = Eventually("every call is settled", StreamsWorld.settled, reliable)
-"""If connections stop failing, every caller has exactly one outcome, and the server lets go of everything."""
+"""If connections stop failing, every caller has exactly one outcome, and both sides let go of everything."""

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import attrs
 
 from mcpstreams_sansio.client import (
+    acknowledging,
     calls,
     cancelling,
     delivery,
@@ -281,3 +282,12 @@ def hangs_after_a_loss(patch: Patch) -> None:
     """A call whose path is lost counts as one that is delivered."""
     table = with_cell(CALL_TABLE, CallState.FOLLOWING, CallSignal.LOSS, CallState.FOLLOWING)
     patch.setattr(calls, "CALL_TABLE", table)
+
+
+@planted(
+    "rule R6",
+    Found("multiplexed marker messages=0", "every call is settled", 0),
+)
+def acknowledgements_are_put_off_for_ever(patch: Patch) -> None:
+    """A client that should acknowledge now waits once more."""
+    patch.setattr(acknowledging, "flush", lambda known: known.wake_for_acks(1.0))

@@ -34,6 +34,21 @@ def late_loss_detaches_the_new_connection(patch: Patch) -> None:
 
 
 @planted(
+    "rule R10",
+    Found("multiplexed marker messages=2 rivals=1", "each message reaches somebody", 19),
+)
+def takeover_drops_what_was_sent(patch: Patch) -> None:
+    """A stream that another connection wants loses what the first one was given, whether it arrived there or not."""
+
+    def lost_above(inner: Callable[..., object], known: stream.Stream, claim: requests.Claim) -> object:
+        if known.attachment is not None:
+            known.log.drop_sent(0)
+        return inner(known, claim)
+
+    around(patch, requests, "_lost_above", lost_above)
+
+
+@planted(
     "case F6",
     Found("multiplexed marker messages=0 cuts=1", "one attachment", 7),
     Found("http marker messages=0 cuts=1", "one attachment", 6),
