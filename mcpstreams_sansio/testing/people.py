@@ -146,8 +146,11 @@ def attach(state: State, name: str) -> None:
 
 
 def can_rival(state: State) -> Sequence[str]:
-    """Another client can have what brings a call back, from the moment on when there is something that names it."""
-    if not state.left.rivals:
+    """Another client can have what brings a call back, from the moment on when there is something that names it.
+
+    Only with our extension: without it nothing tells two clients apart, and nothing is promised to them (rule R14).
+    """
+    if not state.left.rivals or state.peers is not Peers.MARKER:
         return []
     return _callers(state, lambda caller: caller.home == FIRST and _wants_more(caller) and _named(state, caller))
 

@@ -46,6 +46,8 @@ BOUNDS = st.builds(
     max_unread=st.integers(0, 2),
     stalls=st.integers(0, 1),
     window=st.integers(0, 3),
+    reads_ahead=st.integers(0, 3),
+    rivals=st.integers(0, 2),
 )
 
 
