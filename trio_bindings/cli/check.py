@@ -60,7 +60,7 @@ _Command = TypeVar("_Command", bound=Callable[..., None])
 def _bounds_options(command: _Command) -> _Command:
     """Give a command an option for each bound of a world."""
     for field in reversed(attrs.fields(Bounds)):
-        text = _HELP.get(field.name, "")
+        text = _HELP[field.name]
         option = click.option(
             f"--{field.name.replace('_', '-')}",
             field.name,

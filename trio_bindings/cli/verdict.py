@@ -91,7 +91,13 @@ class Verdict:
         for each in self.broken:
             if each.failure is not None:
                 lines += ["", f"{each.configuration.name} is broken: {each.failure.broken}", each.failure.transcript]
-        return "\n".join([*lines, "ok" if self.ok else "NOT OK"])
+        return "\n".join([*lines, self._conclusion()])
+
+    def _conclusion(self) -> str:
+        if not self.ok:
+            return "NOT OK"
+        unfinished = sum(not each.complete for each in self.found)
+        return "ok" if self.ended else f"ok so far: {unfinished} of {self.asked} searches are incomplete"
 
     def _unmet(self) -> list[str]:
         """Say what was not met: by name once that is certain, before that only how much it is."""

@@ -58,6 +58,7 @@ def test_worlds_are_searched_by_name_each_in_a_process_of_its_own() -> None:
         ("stock", "44", "complete"),
         ("http-stock", "50", "incomplete"),
     ]
+    assert result.stdout.splitlines()[-1] == "ok so far: 1 of 2 searches are incomplete"
 
 
 def test_all_names_can_be_listed() -> None:
