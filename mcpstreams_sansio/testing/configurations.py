@@ -130,6 +130,10 @@ DEEP: Final = (
     Configuration(
         "deep-restarts-and-crashes", "multiplexed marker messages=3 cuts=3 crashes=1 client_crashes=1 durable=1"
     ),
+    Configuration(
+        "deep-everything",
+        "multiplexed marker messages=2 asks=1 cuts=2 crashes=1 polls=1 client_crashes=1 durable=1",
+    ),
     Configuration("deep-rivals", "multiplexed marker messages=2 cuts=2 rivals=1"),
     Configuration("deep-two-calls", "multiplexed marker calls=2 messages=2 cuts=2", 500_000),
 )

@@ -112,6 +112,10 @@ LOSSES: dict[str, tuple[str, str]] = {
         "http marker cuts=1 rivals=1",
         "call k1, connect, up c1, down c1, down c1, down c1, rival k1, connect b, cut c1",
     ),
+    "the process of the client ends": (
+        "multiplexed marker messages=2 cuts=1 client_crashes=1",
+        "call k1, connect, save k1, up c1, send k1, down c1, save k1, down c1, cut c1, connect, crash-client",
+    ),
     "two calls": (
         "multiplexed marker calls=2 cuts=1",
         "call k1, call k2, connect, up c1, up c1, send k1, send k2, down c1, cut c1",
@@ -133,7 +137,7 @@ LOSSES: dict[str, tuple[str, str]] = {
 }
 """For each its world, and what happens there."""
 
-_FIRST = [Kind.DOWN, Kind.UP, Kind.LOGGED, Kind.WRITTEN, Kind.TAKE, Kind.ANSWER, Kind.CONNECT, Kind.ATTACH]
+_FIRST = [Kind.DOWN, Kind.UP, Kind.LOGGED, Kind.WRITTEN, Kind.TAKE, Kind.ANSWER, Kind.CONNECT, Kind.ATTACH, Kind.SAVE]
 _ENOUGH = 200
 
 

@@ -55,7 +55,7 @@ def _show_completion(stage: Stage, action: Action) -> None:
         case Kind.WRITTEN:
             stage.show(Arrow(action.target or "", SERVER, "has taken the write"))
         case Kind.CRASH_CLIENT:
-            stage.note(stage.client_named(FIRST), "its process ends, and another one begins")
+            stage.crash_client()
         case Kind.LOGGED:
             stage.show(Arrow(DISK, SERVER, "the batch is durable"))
         case _:

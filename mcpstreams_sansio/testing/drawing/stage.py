@@ -184,6 +184,13 @@ class Stage:
                 trace.detach(stream_id, self.row)
         self.show(Note(SERVER, "the process ends, another one begins", Tone.BAD))
 
+    def crash_client(self) -> None:
+        """The process of the first client ends, and with it its end of every wire."""
+        for name, wire in self._before.items():
+            if wire.client is End.OPEN and wire.home == FIRST:
+                self.break_off(name)
+        self.show(Note(CLIENT, "the process ends, another one begins", Tone.BAD))
+
     def break_off(self, name: str) -> None:
         """With the next row, a wire is lost for a side."""
         if name in self._traces:
