@@ -88,7 +88,7 @@ class ClientCall:
         method: str,
         begin: Callable[[ClientCall], MakeCall | AttachCall],
         submit: Callable[[ClientOrder], None],
-        save: Callable[[CallId], SavedCall],
+        save: Callable[[CallId], SavedCall | None],
         forget: Callable[[CallId], None],
     ) -> None:
         self.method = method
@@ -122,7 +122,7 @@ class ClientCall:
 
     def put(self, effect: ItemReceived | GapFound | SaveDue) -> None:
         """Add an item; how many may wait is the machine's limit (rule R23). What is to be saved is said once."""
-        if not isinstance(effect, SaveDue) or effect not in self._waiting:
+        if not isinstance(effect, SaveDue) or not any(isinstance(waits, SaveDue) for waits in self._waiting):
             self._waiting.append(effect)
         self._news.unpark_all()
 
@@ -276,7 +276,7 @@ class ClientCall:
         self._take(self._given)
         match self._end:
             case None:
-                return CallHandle(self._save(self._call_id))
+                return self._save_open()
             case CallFinished(saved=SavedCall() as saved):
                 return CallHandle(attrs.evolve(saved, taken=max(saved.taken, self._given)))
             case CallFinished() | CallHandle():
@@ -299,6 +299,12 @@ class ClientCall:
             LocalProtocolError: The call has no outcome yet.
         """
         self._submit(OutcomeSaved(self._call_id))
+
+    def _save_open(self) -> CallHandle:
+        saved = self._save(self._call_id)
+        if saved is None:
+            raise AssertionError("the machine tells of the end of a call at once")
+        return CallHandle(saved)
 
     def _handle(self) -> CallHandle:
         if not isinstance(self._end, CallHandle):

@@ -195,7 +195,7 @@ class ClientSession:
     def _call(self, method: str, begin: Callable[[ClientCall], MakeCall | AttachCall]) -> ClientCall:
         return ClientCall(method, begin, self._driver.submit, self._save, self._forget)
 
-    def _save(self, call_id: CallId) -> SavedCall:
+    def _save(self, call_id: CallId) -> SavedCall | None:
         return self._machine.save(call_id, trio.current_time())
 
     def _add(self, call: ClientCall) -> CallId:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mcpstreams_sansio.client import acknowledging, answering, cancelling, endings, questions, recovery
 from mcpstreams_sansio.client.asks import Outstanding
 from mcpstreams_sansio.client.calls import Call, Efforts, KnownStream, Permit, Way
-from mcpstreams_sansio.client.effects import CallFinished, CallNotRun, NotRun, ResumeReading, SaveDue
+from mcpstreams_sansio.client.effects import CallFinished, CallNotRun, NotRun, ResumeReading
 from mcpstreams_sansio.client.inputs import (
     AttachCall,
     CallSaved,
@@ -113,7 +113,7 @@ def take(ledger: Ledger, event: TakeMessages) -> None:
     if not call.stored:
         call.unacked_bytes += taken
     elif not was_due and call.must_be_saved(ledger.config):
-        ledger.effects.append(SaveDue(call.call_id))
+        ledger.want_saved(call)
     _make_room(ledger, call, was_crowded=was_crowded)
 
 
@@ -126,8 +126,10 @@ def note_saved(ledger: Ledger, event: CallSaved) -> None:
     call.unacked_bytes += call.positions.save(saved.taken, saved.event_id)
     if call.state not in SETTLED_FOR_CALLER:
         _let_go_out(ledger, call, event)
+        if call.state is CallState.FINISHED:
+            return
         if call.must_be_saved(ledger.config):
-            ledger.effects.append(SaveDue(call.call_id))
+            ledger.want_saved(call)
     _make_room(ledger, call, was_crowded=was_crowded)
 
 

@@ -114,16 +114,16 @@ def _check_saved_answers(ledger: Ledger, saved: SavedCall) -> None:
             raise LocalProtocolError("a saved answer is to no question, or to that of another call")
 
 
-def open_call(ledger: Ledger, call_id: CallId) -> Call:
-    """Return a call that is to be saved.
+def find_stored(ledger: Ledger, call_id: CallId) -> Call | None:
+    """Return a call that is to be saved; None if it is over, which is no mistake of who asks (rule R13).
 
     Raises:
-        LocalProtocolError: It has its outcome, or its application keeps nothing of it.
+        LocalProtocolError: There never was such a call, or its application keeps nothing of it.
     """
     _check_known(ledger, call_id)
     call = ledger.calls.get(call_id)
     if call is None or call.state in SETTLED_FOR_CALLER:
-        raise LocalProtocolError("the call has its outcome: that is what is to be kept")
+        return None
     if not call.stored:
         raise LocalProtocolError("the call was not made to be stored")
     return call
@@ -137,7 +137,7 @@ def _check_report(ledger: Ledger, event: CallSaved | OutcomeSaved) -> None:
         return
     if isinstance(event, OutcomeSaved):
         raise LocalProtocolError("the call has no outcome yet")
-    open_call(ledger, event.call_id)
+    find_stored(ledger, event.call_id)
     if event.saved.request_id != call.request_id or event.saved.taken > call.positions.received:
         raise LocalProtocolError("that is not how the call was saved")
 

@@ -6,11 +6,11 @@ from typing import Final, assert_never
 
 from mcpstreams_sansio.client import acknowledging, cancelling, endings, questions, recovery, replies
 from mcpstreams_sansio.client.calls import Call, KnownStream
-from mcpstreams_sansio.client.effects import DuplicateDropped, ItemReceived, PauseReading, SaveDue, UnclaimedMessage
+from mcpstreams_sansio.client.effects import DuplicateDropped, ItemReceived, PauseReading, UnclaimedMessage
 from mcpstreams_sansio.client.inputs import MessageReceived, PositionReceived, RetryReceived
 from mcpstreams_sansio.client.ledger import Ledger
 from mcpstreams_sansio.client.positions import Place
-from mcpstreams_sansio.client.table import DELIVERING, CallSignal, CallState
+from mcpstreams_sansio.client.table import DELIVERING, SETTLED_FOR_CALLER, CallSignal, CallState
 from mcpstreams_sansio.errors import RemoteProtocolError
 from mcpstreams_sansio.ids import ConnectionId, RequestId
 from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, Notification, Request, Response, is_request_id
@@ -255,13 +255,13 @@ def _receive_create(ledger: Ledger, event: MessageReceived, message: Notificatio
         create.resume_interval or known.interval,
         window or known.window,
     )
-    if call.stored and call.stream != before and call.state in DELIVERING:
-        ledger.effects.append(SaveDue(call.call_id))
     ledger.streams[create.stream_id] = call.call_id
     if call.state in DELIVERING and _place(ledger, call, event, tag) is Place.REPEATED:
         recovery.contact(ledger, call)
     elif _is_next(ledger, call, event, tag):
         _take_up(ledger, call, event)
+    if call.stored and call.stream != before and call.state not in SETTLED_FOR_CALLER:
+        ledger.want_saved(call)
 
 
 def _created_for(ledger: Ledger, path: ConnectionId, create: StreamCreate) -> Call | None:

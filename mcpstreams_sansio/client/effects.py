@@ -225,6 +225,10 @@ class SaveDue:
     """
 
     call_id: CallId
+    saved: SavedCall
+    """What to keep, as it stood then: with the application as it was when it had all up to `taken`. Where it has gone
+    on since, it says what it has taken, and keeps what `save` returns. Of one call the later ones replace the earlier
+    ones."""
 
 
 @final

@@ -232,7 +232,7 @@ class CallSaved:
 
     call_id: CallId
     saved: SavedCall
-    """What `save` returned, unchanged, or `CallFinished.saved`. Of one call the later ones replace the earlier ones."""
+    """`SaveDue.saved`, `CallFinished.saved`, or what `save` returned. Of one call the later ones replace the earlier."""
 
 
 @final

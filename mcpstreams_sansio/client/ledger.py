@@ -18,7 +18,7 @@ from mcpstreams_sansio.client.asks import content_of
 from mcpstreams_sansio.client.calls import Call
 from mcpstreams_sansio.client.config import ClientConfig
 from mcpstreams_sansio.client.connection_ids import ConnectionIds
-from mcpstreams_sansio.client.effects import ClientStreamsEffect, LeavePath, SendOnPath
+from mcpstreams_sansio.client.effects import ClientStreamsEffect, LeavePath, SaveDue, SendOnPath
 from mcpstreams_sansio.client.inputs import LinkUp, ServerTraits
 from mcpstreams_sansio.client.table import SETTLED_FOR_CALLER
 from mcpstreams_sansio.deadlines import Deadlines
@@ -240,6 +240,10 @@ class Ledger:
     def stop_waking_for_acks(self) -> None:
         """Nothing waits to be acknowledged."""
         self.deadlines.clear((TimerKind.ACKS, _NO_CALL))
+
+    def want_saved(self, call: Call) -> None:
+        """Have a call saved, as it stands now: it may have ended before anybody comes to ask for it (rule R13)."""
+        self.effects.append(SaveDue(call.call_id, call.save(self.now)))
 
     def undecided(self) -> list[Call]:
         """Return the calls whose caller waits for an outcome."""

@@ -349,11 +349,17 @@ class Client:
             deadlines.append(self._link.retry_at)
         return min((deadline for deadline in deadlines if deadline is not None), default=None)
 
-    def save(self, call_id: CallId, now: float) -> SavedCall:
+    def save(self, call_id: CallId, now: float) -> SavedCall | None:
         """Return what brings a call back, as it stands now; once that is kept, say so by `CallSaved` (rule R23).
 
+        `SaveDue` brings it along; this is for any other time.
+
+        Returns:
+            None for a call that has its outcome or was detached: `CallFinished` or `CallDetached` has what is to be
+            kept, and may not have been dealt with yet (rule R13).
+
         Raises:
-            LocalProtocolError: The call has its outcome, or was not made to be stored.
+            LocalProtocolError: There never was such a call, or it was not made to be stored.
         """
         check_time(now, self._now)
         return self._streams.save(call_id, now)

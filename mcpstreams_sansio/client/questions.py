@@ -7,7 +7,7 @@ from collections.abc import Container
 from mcpstreams_sansio.client import answering
 from mcpstreams_sansio.client.asks import Accepted, Open, Outstanding, Unsaved, Withdrawn
 from mcpstreams_sansio.client.calls import Call
-from mcpstreams_sansio.client.effects import AskReceived, AskWithdrawn, DuplicateDropped, SaveDue
+from mcpstreams_sansio.client.effects import AskReceived, AskWithdrawn, DuplicateDropped
 from mcpstreams_sansio.client.inputs import AnswerAsk
 from mcpstreams_sansio.client.ledger import Ledger
 from mcpstreams_sansio.errors import INTERNAL_ERROR
@@ -93,7 +93,7 @@ def answer(ledger: Ledger, event: AnswerAsk) -> None:
     if call.stored:
         # Sent before it is saved, it might be given a second time and otherwise, by whoever brings the call back.
         call.asks.set(event.ask_id, Unsaved(event.answer))
-        ledger.effects.append(SaveDue(call.call_id))
+        ledger.want_saved(call)
     else:
         answering.send(ledger, call, event.ask_id, Outstanding(event.answer))
 

@@ -7,7 +7,7 @@ from typing import Final, assert_never
 
 from mcpstreams_sansio.client import acknowledging, answering, endings
 from mcpstreams_sansio.client.calls import ATTEMPTS_AHEAD, Call, Permit, Way
-from mcpstreams_sansio.client.effects import AttemptMade, Doubt, ReadAgain, Recovery, SaveDue
+from mcpstreams_sansio.client.effects import AttemptMade, Doubt, ReadAgain, Recovery
 from mcpstreams_sansio.client.ledger import Ledger, Role
 from mcpstreams_sansio.client.policy import find_way, least_pause, luck, pause, within_budget
 from mcpstreams_sansio.client.table import UNSEEN, CallSignal, CallState
@@ -65,7 +65,7 @@ def attempt(ledger: Ledger, call: Call, way: Way) -> None:
         call.efforts.begin()
     call.attempt += 1
     if call.reserved == call.attempt + ATTEMPTS_AHEAD // 2:
-        ledger.effects.append(SaveDue(call.call_id))
+        ledger.want_saved(call)
     if way in _RECOVERIES:
         ledger.effects.append(AttemptMade(call.call_id, _RECOVERIES[way]))
     ledger.leave(call)
@@ -217,7 +217,7 @@ def _may_go(ledger: Ledger, call: Call, way: Way) -> bool:
         if call.permit is not Permit.GRANTED or known != (call.key, call.instance):
             call.permit, may = Permit.ASKED, False
     if not may:
-        ledger.effects.append(SaveDue(call.call_id))
+        ledger.want_saved(call)
     return may
 
 

@@ -26,7 +26,7 @@ from mcpstreams_sansio.client import (
 )
 from mcpstreams_sansio.client.acks import Acks
 from mcpstreams_sansio.client.calls import Call
-from mcpstreams_sansio.client.checks import check, open_call
+from mcpstreams_sansio.client.checks import check, find_stored
 from mcpstreams_sansio.client.config import ClientConfig
 from mcpstreams_sansio.client.connection_ids import ConnectionIds
 from mcpstreams_sansio.client.effects import ClientStreamsEffect, Doubt
@@ -145,14 +145,21 @@ class ClientStreams:
         call = self._ledger.calls.get(call_id)
         return None if call is None else call.state
 
-    def save(self, call_id: CallId, now: float) -> SavedCall:
+    def save(self, call_id: CallId, now: float) -> SavedCall | None:
         """Return what brings a call back, as it stands now; once that is kept, say so by `CallSaved` (rule R23).
 
+        `SaveDue` brings it along; this is for any other time.
+
+        Returns:
+            None for a call that has its outcome or was detached: `CallFinished` or `CallDetached` has what is to be
+            kept, and may not have been dealt with yet (rule R13).
+
         Raises:
-            LocalProtocolError: The call has its outcome, or was not made to be stored.
+            LocalProtocolError: There never was such a call, or it was not made to be stored.
         """
         check_time(now, self._ledger.now)
-        return open_call(self._ledger, call_id).save(now)
+        call = find_stored(self._ledger, call_id)
+        return None if call is None else call.save(now)
 
     def fork(self) -> ClientStreams:
         """Return an independent copy: for explorers, and for asking what an input would do."""

@@ -82,7 +82,7 @@ class Session:
             self.call.put(ItemReceived(ID, position, Notification("n", {"position": position})))
 
     def wants_saving(self) -> None:
-        self.call.put(SaveDue(ID))
+        self.call.put(SaveDue(ID, SAVED))
 
     def loses(self, position: int, lost: int) -> None:
         self.call.put(GapFound(ID, position, lost))

@@ -295,9 +295,24 @@ class Conversation:
         """The same, as effects."""
         effects: list[ClientStreamsEffect] = []
         for event in events:
-            effects += self.streams.handle(event, self.now)
+            done = self.streams.handle(event, self.now)
             check_invariants(self.streams, self.now)
+            self._check_saves(done)
+            effects += done
         return effects
+
+    def _check_saves(self, effects: list[ClientStreamsEffect]) -> None:
+        """What is to be saved comes as it stands after the input, and never behind the end of its call (rule R13)."""
+        over: set[CallId] = set()
+        latest: dict[CallId, SavedCall] = {}
+        for effect in effects:
+            if isinstance(effect, CallFinished | CallDetached):
+                over.add(effect.call_id)
+            elif isinstance(effect, SaveDue):
+                assert effect.call_id not in over
+                latest[effect.call_id] = effect.saved
+        for call_id, saved in latest.items():
+            assert self.streams.save(call_id, self.now) in (saved, None)
 
     # ----------------------------------------------------------------------------------------------------------- link
 
@@ -349,6 +364,12 @@ class Conversation:
 
     def save(self, number: int = 1) -> SavedCall:
         """The application asks for what brings a call back."""
+        saved = self.may_save(number)
+        assert saved is not None, "it is not over"
+        return saved
+
+    def may_save(self, number: int = 1) -> SavedCall | None:
+        """The same, of a call that may be over."""
         return self.streams.save(CallId(number), self.now)
 
     def saves(self, number: int = 1) -> list[str]:

@@ -263,7 +263,9 @@ class Driven:
 
     def saves(self, number: int = 1) -> list[str]:
         """The application has a call where it outlives its process."""
-        return self.tell(CallSaved(CallId(number), self.client.save(CallId(number), self.now)))
+        saved = self.client.save(CallId(number), self.now)
+        assert saved is not None, "it is not over"
+        return self.tell(CallSaved(CallId(number), saved))
 
     def take(self, through: int, number: int = 1) -> list[str]:
         """The application has everything up to here."""

@@ -10,16 +10,19 @@ import pytest
 
 from mcpstreams_sansio.client.calls import ATTEMPTS_AHEAD
 from mcpstreams_sansio.client.config import ClientConfig
-from mcpstreams_sansio.client.effects import CallFinished
+from mcpstreams_sansio.client.effects import CallFinished, SaveDue
 from mcpstreams_sansio.client.inputs import CallSaved, LinkDown, MessageReceived, SavedCall, ServerTraits
 from mcpstreams_sansio.client.table import CallState
+from mcpstreams_sansio.connections import BytesReceived
 from mcpstreams_sansio.errors import LocalProtocolError
 from mcpstreams_sansio.ids import CallId, ConnectionId, Secret, StreamId
-from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, Response
+from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, Response, encode_message
 from mcpstreams_sansio.wire.marker import Window
 from mcpstreams_sansio.wire.refusals import Reason
+from mcpstreams_sansio.wire.streams import StreamCreate, create_notification
 from mcpstreams_sansio.wire.tags import tagged
 from tests.sansio.client.conversation import CONFIG, DRAFT, MARKER, Conversation, progress, request_id
+from tests.sansio.client.driving import SEED, Driven
 
 OTHER = ServerTraits(True, "server-2", 1_000.0)
 
@@ -547,12 +550,44 @@ def test_what_has_its_outcome_is_not_saved_any_more() -> None:
     with pytest.raises(LocalProtocolError, match="no outcome yet"):
         talk.keeps_outcome()
     talk.responds(2)
-    with pytest.raises(LocalProtocolError, match="has its outcome"):
-        talk.save()
+    assert talk.may_save() is None, "which is no mistake: whoever asks may not have heard of it"
     talk.ends(3)
     talk.keeps_outcome()
-    with pytest.raises(LocalProtocolError, match="has its outcome"):
-        talk.save()
+    assert talk.may_save() is None
+
+
+@pytest.mark.rule("R13")
+def test_what_is_to_be_saved_comes_with_that_though_the_call_may_be_over_by_then() -> None:
+    """A peer may send `create` and the answer at once: both are one read, and one list of effects."""
+    driven = Driven()
+    driven.is_up()
+    driven.call(stored=True)
+    driven.saves()
+    create = create_notification(StreamCreate(StreamId("s1"), Secret("token of s1"), request_id(1)))
+    messages = (tagged(create, StreamId("s1"), 1), tagged(Response(request_id(1), {}), StreamId("s1"), 2))
+    data = b"".join(encode_message(message) + b"\n" for message in messages)
+    due, finished = driven.effects(BytesReceived(ConnectionId(1), data, SEED))
+    assert isinstance(due, SaveDue)
+    assert isinstance(finished, CallFinished)
+    assert (due.saved.resume_token, due.saved.taken) == (Secret("token of s1"), 1)
+    assert driven.client.save(due.call_id, driven.now) is None
+    assert driven.effects(CallSaved(due.call_id, due.saved)) == []
+    assert elsewhere(due.saved)[1] == ["1: tries resume", "c1 <- resume s1 after 1 #1002"]
+
+
+@pytest.mark.rule("R13", "R21")
+def test_what_is_saved_too_late_to_go_out_is_over() -> None:
+    talk = Conversation()
+    talk.link_up()
+    talk.call(stored=True)
+    talk.saves()
+    other = Conversation(config=attrs.evolve(CONFIG, instance="another-instance"))
+    other.link_up()
+    assert other.attach(talk.save().aged(900.0), stored=True) == ["1: to be saved"]
+    saved = other.save()
+    other.now += 100.0
+    assert other.saved(saved) == ["1: ends with doubt: key too old @0"]
+    assert other.may_save() is None
 
 
 @pytest.mark.rule("R13")
