@@ -232,7 +232,7 @@ class CallSaved:
 
     call_id: CallId
     saved: SavedCall
-    """`SaveDue.saved`, `CallFinished.saved`, or what `save` returned. Of one call the later ones replace the earlier."""
+    """Of `SaveDue` or `CallFinished`, or what `save` returned. Of one call the later ones replace the earlier ones."""
 
 
 @final
