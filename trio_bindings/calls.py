@@ -73,7 +73,9 @@ class ClientCall:
     """A call inside its `async with` block: iterate it for its messages, then ask for its result.
 
     Coming back for the next message says that the one before is dealt with: the server may forget it. Leaving the block
-    before the call has ended cancels it, unless it was detached.
+    before the call has ended cancels it, unless it was detached. A call that is stored is let go of where an exception
+    leaves the block, cancellation of the task and Ctrl-C among them: so do most processes end, and what was saved is to
+    bring it back (rule R27).
 
     Args:
         method: What it asks for.
@@ -157,6 +159,8 @@ class ClientCall:
     ) -> None:
         try:
             match self._end:
+                case None if self._stored and error is not None:
+                    self._submit(DetachCall(self._call_id))
                 case None:
                     self._submit(CancelCall(self._call_id))
                 case CallFinished(position=position) if error is None:

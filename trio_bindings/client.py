@@ -176,7 +176,7 @@ class ClientSession:
         """Return a call, to be made by entering it: `async with session.call(...) as call`.
 
         Entering raises `LocalProtocolError` if the call cannot be sent. One that is `stored` survives its process: it
-        waits for being saved, as its items say.
+        waits for being saved, as its items say, and an exception that leaves its block does not cancel it.
         """
 
         def begin(call: ClientCall) -> MakeCall:

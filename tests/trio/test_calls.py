@@ -222,6 +222,41 @@ async def test_being_cancelled_cancels_the_call() -> None:
     assert session.heard[1:] == [CancelCall(ID)]
 
 
+@pytest.mark.rule("R27", "R23")
+@pytest.mark.parametrize("error", [OSError("the disk is full"), KeyboardInterrupt()])
+async def test_an_exception_lets_go_of_a_stored_call_and_does_not_cancel_it(error: BaseException) -> None:
+    session = Session(STORED)
+
+    async def run() -> None:
+        async with session.call:
+            session.gives(2)
+            await anext(session.call)
+            raise error
+
+    with pytest.raises(type(error)):
+        await run()
+    assert session.heard[1:] == [DetachCall(ID)], "and what it was working on is not taken"
+    assert session.forgotten == [ID]
+
+
+@pytest.mark.rule("R27")
+async def test_being_cancelled_lets_go_of_a_stored_call() -> None:
+    session = Session(STORED)
+    with trio.CancelScope() as scope:
+        async with session.call:
+            scope.cancel()
+            await anext(session.call)
+    assert session.heard[1:] == [DetachCall(ID)]
+
+
+@pytest.mark.rule("R27", "R22")
+async def test_leaving_early_without_an_exception_cancels_a_stored_call_too() -> None:
+    async with calling(STORED) as session:
+        session.gives(2)
+        await anext(session.call)
+    assert session.heard[1:] == [CancelCall(ID)]
+
+
 @pytest.mark.rule("R27")
 async def test_a_detached_call_is_not_cancelled_and_its_handle_brings_it_back() -> None:
     async with calling() as session:

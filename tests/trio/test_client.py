@@ -29,7 +29,7 @@ from tests.trio.handlers import Waiting, do_nothing
 from tests.trio.machines import for_ever, settle
 from trio_bindings.app import Call, Handler
 from trio_bindings.byte_stream import Dialer, connect_stream, connect_tcp, serve_stream, serve_tcp
-from trio_bindings.calls import Item
+from trio_bindings.calls import CallHandle, ClientCall, Item, ToSave
 from trio_bindings.cli.proxy import CuttingProxy, Plan
 from trio_bindings.client import (
     CLIENT_INFO,
@@ -362,6 +362,35 @@ async def test_abandoning_the_iteration_leaves_nothing_running(transport: Transp
             async for _ in call:
                 break
         assert await session.request("tools/call", {"name": "t"}) == {"counted": 3}
+
+
+@pytest.mark.rule("R27")
+@every_transport
+async def test_a_stored_call_survives_the_exception_that_ends_its_process(transport: Transport) -> None:
+    kept: list[CallHandle] = []
+    seen: list[object] = []
+
+    async def keep(call: ClientCall, full: object = None) -> None:
+        async for item in call:
+            made = [] if isinstance(item, ToSave) else [data(item)]
+            if full in made:
+                raise OSError("the disk is full")
+            seen.extend(made)
+            kept.append(call.save())
+            call.saved(kept[-1])
+
+    with trio.fail_after(10):
+        async with transport(count_to_three) as connect:
+            async with connect(config=SWIFT) as session:
+                with pytest.raises(OSError, match="full"):
+                    async with session.call("tools/call", {"name": "t"}, stored=True) as call:
+                        await keep(call, full=2)
+            config = attrs.evolve(SWIFT, instance="the-next-process")
+            async with connect(config=config) as session, session.attach(kept[-1], stored=True) as call:
+                await keep(call)
+                assert await call.result() == {"counted": 3}
+                call.outcome_saved()
+    assert seen == [1, 2, 3]
 
 
 @pytest.mark.rule("R27")
