@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import enum
 import functools
-from typing import Final, Self, final
+from typing import Final, Self, assert_never, final
 
 import attrs
 
@@ -29,7 +29,15 @@ from mcpstreams_sansio.testing.homes import FIRST
 from mcpstreams_sansio.testing.names import Text, text_of
 from mcpstreams_sansio.testing.properties import Violation
 from mcpstreams_sansio.testing.stores import Store
-from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, JSONObject, JSONValue, Notification, Response
+from mcpstreams_sansio.wire.jsonrpc import (
+    ErrorResponse,
+    JSONObject,
+    JSONValue,
+    Message,
+    Notification,
+    Request,
+    Response,
+)
 from mcpstreams_sansio.wire.progress import PROGRESS_TOKEN
 from mcpstreams_sansio.wire.refusals import Reason, read_refused_call
 
@@ -74,6 +82,23 @@ def called_number(params: JSONObject | None) -> int:
 def message(number: int, progress_token: JSONValue) -> Notification:
     """Return one message of the work."""
     return Notification(MESSAGE, {PROGRESS_TOKEN: progress_token, "progress": number})
+
+
+def is_said_by_work(message: Message | None) -> bool:
+    """Return whether a message is one of those that the work on a call sends."""
+    match message:
+        case Notification(method=method):
+            return method == MESSAGE
+        case Request(method=method):
+            return method == ASK
+        case Response(result=result):
+            return "number" in result
+        case ErrorResponse(code=code):
+            return code == FAILURE_CODE
+        case None:
+            return False
+        case unknown:
+            assert_never(unknown)
 
 
 def success(request_id: RequestId, number: int) -> Response:

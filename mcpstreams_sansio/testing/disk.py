@@ -77,6 +77,10 @@ class Disk:
                     pass
         return False
 
+    def says(self, payload: bytes | None) -> bool:
+        """Say whether a message of the work is durable, in whatever stream."""
+        return any(isinstance(record, EntryLogged) and record.payload == payload for record in self.records)
+
     def tells(self, reason: Reason) -> bool:
         """Say whether it is durable that a stream is gone for a reason, or that a call was cancelled before it came."""
         return any(

@@ -30,6 +30,8 @@ class Frame:
     """The stream that the message says it belongs to."""
     sequence: int | None = None
     """Its position there."""
+    payload: bytes | None = attrs.field(default=None, repr=False)
+    """The message as it was encoded, whatever stands around it."""
 
     @property
     def is_create(self) -> bool:
@@ -71,9 +73,9 @@ def _frame(data: bytes) -> Frame:
     message = decode_message(data)
     tag = read_tag(message)
     if tag is not None:
-        return Frame(message, stream_id=tag.stream_id, sequence=tag.sequence)
+        return Frame(message, stream_id=tag.stream_id, sequence=tag.sequence, payload=data)
     if isinstance(message, Notification) and message.method == STREAM_CREATE:
-        return Frame(message, stream_id=read_create(message.params).stream_id)
+        return Frame(message, stream_id=read_create(message.params).stream_id, payload=data)
     if isinstance(message, Notification) and message.method == STREAM_END:
-        return Frame(message, stream_id=read_end(message.params).stream_id)
-    return Frame(message)
+        return Frame(message, stream_id=read_end(message.params).stream_id, payload=data)
+    return Frame(message, payload=data)

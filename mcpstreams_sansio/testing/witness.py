@@ -8,6 +8,7 @@ import attrs
 
 from mcpstreams_sansio.ids import StreamId
 from mcpstreams_sansio.server.records import LogRecord, StreamClosed, StreamOpened
+from mcpstreams_sansio.testing.application import is_said_by_work
 from mcpstreams_sansio.testing.disk import Disk
 from mcpstreams_sansio.testing.frames import Frame
 from mcpstreams_sansio.testing.properties import Violation
@@ -91,8 +92,8 @@ class Witness:
         """
         if _TOKEN in data and not frame.is_create:
             raise Violation("no token but in create", "a token is in a message that is no create")
-        if disk is not None and isinstance(frame.message, ErrorResponse):
-            _check_refusal(frame.message, disk)
+        if disk is not None:
+            _check_durable(frame, disk)
         stream_id = frame.stream_id
         if stream_id is None:
             return
@@ -130,7 +131,10 @@ class Witness:
         )
 
 
-def _check_refusal(error: ErrorResponse, disk: Disk) -> None:
-    refused = read_refusal(error)
+def _check_durable(frame: Frame, disk: Disk) -> None:
+    """Check what does not say where it stands: what the work has said, and refusals."""
+    if is_said_by_work(frame.message) and not disk.says(frame.payload):
+        raise Violation("durable before delivered", "what the work said is written before it is durable")
+    refused = read_refusal(frame.message) if isinstance(frame.message, ErrorResponse) else None
     if refused is not None and refused.reason in _FINAL and not disk.tells(refused.reason):
         raise Violation("durable before told", f"{refused.reason.value} is told before it is durable")

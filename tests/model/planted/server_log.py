@@ -41,6 +41,21 @@ def delivers_before_the_record_is_durable(patch: Patch) -> None:
 
 @planted(
     "rule R9",
+    Found("http stock durable=1", "durable before delivered", 5),
+    Found("multiplexed draft durable=1", "durable before delivered", 5),
+)
+def delivers_entries_before_they_are_durable(patch: Patch) -> None:
+    """The gate is open for what a stream delivers, and closed for all else."""
+    around(
+        patch,
+        gate.Gate,
+        "admit",
+        lambda inner, kept, gated: isinstance(gated, gate.EntriesDurable) or inner(kept, gated),
+    )
+
+
+@planted(
+    "rule R9",
     Found("multiplexed marker messages=0 cancels=1 durable=1", "durable before delivered", 6),
 )
 def tells_the_end_before_the_record_is_durable(patch: Patch) -> None:
