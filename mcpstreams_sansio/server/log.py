@@ -1,11 +1,14 @@
-"""One stream's log: numbered entries, four watermarks, and what may be forgotten.
+"""One stream's log: numbered entries, five watermarks, and what may be forgotten.
 
 Entries are numbered from 1 (rule R1) and hold the bytes that every delivery uses (rule R4). Always
-`confirmed <= sent <= durable <= produced` (rule R5): *produced* is what the application made, *durable* what the gate
-lets through (rule R9), *sent* what was put into a write, *confirmed* what the client said it has.
+`confirmed <= sent <= claimable <= durable <= produced` (rule R5): *produced* is what the application made, *durable*
+what the gate lets through (rule R9), *claimable* what the client may have, *sent* what this process put into a write,
+*confirmed* what the client said it has. Only a restart sets *claimable* above *sent*: what the process before has sent
+nobody knows.
 
-A notification that was sent, and whatever is confirmed, may be dropped to make room; nothing else ever is
-(rule R10). `first_available` remembers it: every entry from there on is kept.
+Whatever is confirmed may be dropped to make room, and of notifications those that were sent; those that may have been
+only where the client can be told that they are gone (rule R10), which is for `Stream.droppable` to say. Nothing else
+ever is. `first_available` remembers it: every entry from there on is kept.
 """
 
 from __future__ import annotations
@@ -69,8 +72,8 @@ class StreamLog:
         """Return the log as it goes on after a restart (rules R1, R5).
 
         What was sent nobody knows: anything that was durable may have been. So whatever is not confirmed counts as not
-        sent; but a client that says it has it is believed, and where there is no room for all notifications they go as
-        if they had been (rule R7).
+        sent; but a client that says it has it is believed, and where there is no room for all that can be told to be
+        gone, it goes as if it had been sent (rules R7, R10).
 
         Args:
             entries: Number, kind and bytes of what is kept, in order; all of it above `confirmed`.
@@ -194,15 +197,15 @@ class StreamLog:
         """Return since when the oldest of the confirmed entries has been confirmed."""
         return self._confirmations[0][0] if self._confirmations else None
 
-    def drop_sent(self, size: int, least: int = 0, delivered: int = _ALL) -> None:
+    def drop_sent(self, size: int, least: int = 0, through: int = _ALL) -> None:
         """Drop the oldest notifications that the client may have, until the log is no larger than `size`.
 
         Args:
             size: Bytes to get to.
             least: Bytes that are kept in any case (rule R7).
-            delivered: Where the connection is that delivers them; what is above is kept for it.
+            through: Whatever is above is kept in any case.
         """
-        self._drop_oldest(min(self.claimable, delivered), size, least)
+        self._drop_oldest(min(self.claimable, through), size, least)
 
     def forget_sent(self) -> None:
         """Drop everything that was sent: nobody can ask for it again (rule R2)."""

@@ -61,9 +61,7 @@ def fits(registry: Registry, stream: Stream, size: int) -> bool:
 
 
 def shrink(registry: Registry, stream: Stream, size: int, least: int = 0) -> None:
-    """Drop the oldest of a stream's confirmed entries and sent notifications until it is no larger than `size`.
-
-    What the attached connection was not given yet stays, although it may have been sent on another one before.
+    """Drop the oldest of a stream's confirmed entries and droppable notifications until it is no larger than `size`.
 
     Args:
         registry: Where it is counted.
@@ -73,7 +71,7 @@ def shrink(registry: Registry, stream: Stream, size: int, least: int = 0) -> Non
     """
     log = stream.log
     before, available = log.size, log.first_available
-    log.drop_sent(size, least, stream.delivered)
+    log.drop_sent(size, least, stream.droppable)
     registry.total_bytes += log.size - before
     if log.first_available > max(available, log.confirmed + 1):
         registry.gate.record(EntriesDropped(stream.stream_id, log.first_available - 1))
@@ -107,7 +105,7 @@ def make(registry: Registry) -> list[Stream]:
 
 
 def _drop_entries(registry: Registry, streams: list[Stream], target: int) -> None:
-    """Drop what is confirmed, then what was sent: of completed streams first, then of the noisiest."""
+    """Drop what is confirmed, then notifications: of completed streams first, then of the noisiest."""
     for stream in streams:
         drop_confirmed(registry, stream)
     for stream in sorted(streams, key=lambda stream: (not stream.complete, -stream.log.size)):

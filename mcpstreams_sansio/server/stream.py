@@ -208,6 +208,17 @@ class Stream:
         """The position up to which its connection was given everything; of one without, nothing is being given."""
         return self.log.produced if self.attachment is None else self.attachment.position
 
+    @property
+    def droppable(self) -> int:
+        """The position up to which notifications may go where room is needed (rules R7, R10).
+
+        After a restart anything that is not confirmed may never have been sent. It goes as if it had been where the
+        numbers tell the client that it is missing; another client would lose it in silence, so for that one it stays.
+        And what the attached connection was not given yet stays, although another one may have been given it before.
+        """
+        told = self.log.claimable if self.tags is Tags.SEQUENCE else self.log.sent
+        return min(told, self.delivered)
+
     def has_pending_request(self) -> bool:
         """Poll's `hasRequest`: a question nobody has answered (rule Q8c)."""
         return bool(self.asks)

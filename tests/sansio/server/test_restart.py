@@ -8,11 +8,12 @@ import pytest
 from mcpstreams_sansio.connections import DeadlineReached, Framing
 from mcpstreams_sansio.errors import LocalProtocolError
 from mcpstreams_sansio.ids import ConnectionId, Secret, StreamId
-from mcpstreams_sansio.server.calls import StreamKind
+from mcpstreams_sansio.server.calls import Peer, StreamKind
 from mcpstreams_sansio.server.config import StreamsConfig
 from mcpstreams_sansio.server.effects import WorkInterrupted
 from mcpstreams_sansio.server.identity import ServerIdentity
 from mcpstreams_sansio.server.inputs import Recover, Respond
+from mcpstreams_sansio.server.log import StreamLog
 from mcpstreams_sansio.server.machine import PeerConnected, Server, ServerConfig
 from mcpstreams_sansio.server.records import EntryKind, EntryLogged, StreamClosed
 from mcpstreams_sansio.server.streams import ServerStreams
@@ -28,6 +29,10 @@ DURABLE = StreamsConfig(durable=True)
 
 def conversation(config: StreamsConfig = DURABLE) -> Conversation:
     return Conversation(config)
+
+
+def log_of(talk: Conversation) -> StreamLog:
+    return talk.machine._registry.streams[StreamId("s1")].log
 
 
 def calling(talk: Conversation) -> Client:
@@ -492,17 +497,74 @@ def test_what_was_dropped_for_room_is_dropped_in_the_next_process_too() -> None:
     assert after.error.data == gone
 
 
-@pytest.mark.rule("R7", "R10")
-def test_a_full_log_takes_the_rest_although_nobody_knows_what_of_it_was_sent() -> None:
-    talk = conversation(attrs.evolve(DURABLE, max_stream_bytes=4_000))
-    talk.connect().call(peer=DRAFT)
-    talk.say(*range(1, 40), size=200)
+CROWDED = attrs.evolve(DURABLE, max_total_bytes=6_000, keep_bytes=1)
+
+
+def unsent(peer: Peer) -> Conversation:
+    """Return a server whose room is short since a restart, with a stream of which nothing but `create` was sent."""
+    talk = conversation(CROWDED)
+    line = talk.connect()
+    line.call(peer=peer)
+    line.lose()
+    talk.say(*range(1, 20), size=200)
     talk.restart()
-    talk.respond()
-    assert (talk.state(), talk.application()[-1]) == (StreamState.COMPLETED, "hold s1")
+    talk.connect().call(8, "s2", peer=DRAFT)
+    talk.say(*range(1, 12), stream="s2", size=200)
+    return talk
+
+
+@pytest.mark.rule("R8", "R10")
+def test_what_was_never_sent_is_kept_for_a_client_that_could_not_be_told_of_its_loss() -> None:
+    other = unsent(DRAFT).connect()
+    other.resume()
+    assert other.heard() == [f"progress {number}" for number in range(1, 20)]
+
+
+@pytest.mark.rule("R8", "R10")
+def test_what_such_a_client_was_sent_since_the_restart_makes_room_again() -> None:
+    talk = unsent(DRAFT)
     other = talk.connect()
     other.resume()
-    assert other.heard()[-3:] == ["result 7", "end", "result 9"]
+    other.lose()
+    talk.say(*range(12, 24), stream="s2", size=200)
+    third = talk.connect()
+    third.resume()
+    assert third.heard()[0] != "progress 1"
+
+
+@pytest.mark.rule("R5", "R10", "Q5c")
+def test_what_may_have_been_sent_makes_room_where_its_client_is_told() -> None:
+    other = unsent(MARKER).connect()
+    other.resume(after=1, attempt="a.2")
+    first = log_of(other.talk).first_available
+    assert other.error.data == {"reason": "events_gone", "firstAvailable": first, "lost": first - 2}
+
+
+@pytest.mark.rule("R10")
+def test_a_full_log_takes_the_rest_where_its_client_is_told_what_is_gone() -> None:
+    talk = conversation(attrs.evolve(DURABLE, max_stream_bytes=4_000))
+    talk.connect().call(peer=MARKER)
+    talk.say(1, 2, size=1_700)
+    talk.restart()
+    talk.respond(result={"text": "x" * 500})
+    assert (talk.state(), talk.application()[-1]) == (StreamState.COMPLETED, "hold s1")
+    other = talk.connect()
+    other.resume(after=1, attempt="a.2")
+    assert other.error.data == {"reason": "events_gone", "firstAvailable": 3, "lost": 1}
+    other.resume(10, after=2, attempt="a.3")
+    assert other.heard()[1:] == ["progress 2", "result 7", "end", "result 10"]
+
+
+@pytest.mark.rule("R8", "R10")
+def test_a_full_log_fails_where_it_could_only_be_emptied_in_silence() -> None:
+    talk = conversation(attrs.evolve(DURABLE, max_stream_bytes=4_000))
+    talk.connect().call(peer=DRAFT)
+    talk.say(1, 2, size=1_700)
+    talk.restart()
+    talk.respond(result={"text": "x" * 500})
+    other = talk.connect()
+    other.resume()
+    assert other.heard() == ["progress 1", "progress 2", "error 7 log_full", "end", "result 9"]
 
 
 @pytest.mark.rule("R10")
