@@ -16,6 +16,8 @@ from mcpstreams_sansio.client.effects import ReplyDropped
 from mcpstreams_sansio.client.ledger import Exchange, Ledger, Role, TimerKind
 from mcpstreams_sansio.client.table import DELIVERING, SETTLED_FOR_CALLER
 from mcpstreams_sansio.ids import ConnectionId, RequestId
+from mcpstreams_sansio.wire.jsonrpc import Response
+from mcpstreams_sansio.wire.meta import own_meta, with_meta
 
 
 def reply(ledger: Ledger, answer: Answer) -> None:
@@ -39,11 +41,22 @@ def send(ledger: Ledger, call: Call, ask_id: RequestId, ask: Outstanding) -> Non
     if ledger.link is not None and (ledger.shared is None or on_shared):
         if ledger.can_answer:
             path = ledger.open_path(Role.ANSWER, call.call_id, ask_id)
-            ledger.send(path, ask.answer)
+            ledger.send(path, _signed(ledger, call, ask.answer))
             ask = attrs.evolve(ask, path=path)
         else:
             ledger.held[call.call_id, ask_id] = None
     call.asks.set(ask_id, ask)
+
+
+def _signed(ledger: Ledger, call: Call, answer: Answer) -> Answer:
+    """Let an answer name the token of its stream, so that it counts wherever it arrives; an error has no place for it.
+
+    Else it would count only where the server delivers the call when it comes, which may be elsewhere by then.
+    """
+    if not ledger.server.marker or call.stream is None or not isinstance(answer, Response):
+        return answer
+    token = own_meta(resume_token=call.stream.resume_token)
+    return attrs.evolve(answer, result=with_meta(answer.result, token) or {})
 
 
 def send_waiting(ledger: Ledger, call: Call) -> None:

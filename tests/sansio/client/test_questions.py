@@ -5,14 +5,15 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from mcpstreams_sansio.client.effects import AskReceived
+from mcpstreams_sansio.client.effects import AskReceived, SendOnPath
 from mcpstreams_sansio.client.inputs import AnswerAsk, MessageReceived, PathUnsent, PathUnusable
 from mcpstreams_sansio.errors import METHOD_NOT_FOUND
 from mcpstreams_sansio.ids import CallId, ConnectionId
-from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, Notification, Request
+from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, Notification, Request, Response
 from mcpstreams_sansio.wire.marker import Window
+from mcpstreams_sansio.wire.meta import meta_of
 from mcpstreams_sansio.wire.refusals import Reason
-from tests.sansio.client.conversation import ASK, CONFIG, DRAFT, Conversation
+from tests.sansio.client.conversation import ASK, CONFIG, DRAFT, FAILURE, Conversation
 
 
 def asked(*, http: bool = False, draft: bool = False) -> Conversation:
@@ -64,6 +65,26 @@ def test_a_question_that_uses_up_half_of_the_window_is_acknowledged_at_once() ->
 def test_an_answer_goes_where_the_call_is_delivered() -> None:
     assert asked().answer("q1") == ["c1 <- result q1"]
     assert asked(http=True).answer("q1") == ["c2 <- result q1"]
+
+
+@pytest.mark.rule("R24")
+def test_an_answer_says_by_a_token_that_it_may_be_given_on_any_connection() -> None:
+    talk = asked()
+    (sent,) = talk.effects(AnswerAsk(CallId(1), "q1", Response("q1", {"role": "user", "_meta": {"own": 1}})))
+    assert isinstance(sent, SendOnPath)
+    assert isinstance(sent.message, Response)
+    assert meta_of(sent.message.result) == {"own": 1, "mcpstreams/resumeToken": "token of s1"}
+
+
+@pytest.mark.rule("R24", "R2")
+@pytest.mark.parametrize("answer", [Response("q1", {}), ErrorResponse("q1", FAILURE, "no")])
+def test_not_to_a_server_that_would_not_understand_it_and_not_where_there_is_no_place(
+    answer: Response | ErrorResponse,
+) -> None:
+    talk = asked(http=True, draft=isinstance(answer, Response))
+    (sent,) = talk.effects(AnswerAsk(CallId(1), "q1", answer))
+    assert isinstance(sent, SendOnPath)
+    assert sent.message == answer
 
 
 def test_h10_an_answer_may_be_an_error() -> None:
