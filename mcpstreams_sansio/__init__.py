@@ -46,6 +46,7 @@ from mcpstreams_sansio.client.effects import (
     ServerDisconnected,
     ServerNotReached,
     UnclaimedMessage,
+    Unread,
     UnreadableReceived,
 )
 from mcpstreams_sansio.client.failures import Failure, Said
@@ -327,6 +328,7 @@ __all__ = [
     "TakeMessages",
     "TokenAdded",
     "UnclaimedMessage",
+    "Unread",
     "UnreadableReceived",
     "Window",
     "WithdrawAsk",

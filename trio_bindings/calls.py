@@ -281,8 +281,8 @@ class ClientCall:
         match self._end:
             case None:
                 return self._save_open()
-            case CallFinished(saved=SavedCall() as saved):
-                return CallHandle(attrs.evolve(saved, taken=max(saved.taken, self._given)))
+            case CallFinished() as finished if (saved := finished.saved_after(self._given)) is not None:
+                return CallHandle(saved)
             case CallFinished() | CallHandle():
                 raise LocalProtocolError("a call is saved if it is stored, and as long as it was not detached")
             case _Cut() as cut:

@@ -203,6 +203,18 @@ Outcome: TypeAlias = CallResult | CallFailed | CallLost | OutcomeUnknown | CallN
 
 @final
 @attrs.frozen
+class Unread:
+    """An item that the application had not taken when its call ended: how far it is once it has (rules R1, R23)."""
+
+    position: int
+    taken: int
+    """Position up to which it has everything then: the messages behind the item that are no items count as well."""
+    event_id: str | None
+    """The SSE cursor of `taken`, where there is one."""
+
+
+@final
+@attrs.frozen
 class CallFinished:
     """The one end of a call. Nothing follows for it."""
 
@@ -211,8 +223,26 @@ class CallFinished:
     """What `TakeMessages.through` names once the application has all that came before it."""
     outcome: Outcome
     saved: SavedCall | None = None
-    """Of a call that is stored: what leads to its end once more. Until the outcome is kept itself, this can be, with a
-    `taken` below `position` for what was taken since."""
+    """Of a call that is stored: what leads to its end once more, as it stood then. Until the outcome is kept itself,
+    this can be; what was taken since is in `saved_after`."""
+    unread: tuple[Unread, ...] = ()
+    """Of a call that is stored: the items that come between `saved` and the end, in order."""
+
+    def saved_after(self, through: int) -> SavedCall | None:
+        """Return what leads to the end of a stored call once more, from what its application has taken by now.
+
+        It has the cursor of that place: with an older one, messages would come a second time (rule R23).
+
+        Args:
+            through: The position of the last item that it has dealt with, or a lower one: at least that of `saved`.
+
+        Returns:
+            None for a call that is not stored.
+        """
+        taken = [item for item in self.unread if item.position <= through]
+        if self.saved is None or not taken:
+            return self.saved
+        return attrs.evolve(self.saved, taken=taken[-1].taken, event_id=taken[-1].event_id)
 
 
 @final

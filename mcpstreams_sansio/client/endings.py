@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, TypeAlias
 
 from mcpstreams_sansio.client import acknowledging
 from mcpstreams_sansio.client.calls import Call
@@ -18,6 +18,7 @@ from mcpstreams_sansio.client.effects import (
     NotRun,
     Outcome,
     OutcomeUnknown,
+    Unread,
 )
 from mcpstreams_sansio.client.failures import NOTHING_SAID, Failure, Said
 from mcpstreams_sansio.client.inputs import SavedCall
@@ -34,11 +35,16 @@ _CERTAINTIES: Final = {
 }
 """What a doubt is for a call whose request certainly never arrived; any other means that no server was reached."""
 
+_Kept: TypeAlias = tuple[SavedCall | None, tuple[Unread, ...]]
+"""What leads to the end of a call once more, and from where."""
+
+_NOTHING_KEPT: Final[_Kept] = (None, ())
+
 
 def respond(ledger: Ledger, call: Call, answer: Response | ErrorResponse) -> None:
     """Give the caller its answer: an implicit end, whatever still comes (rule Q3d)."""
     report_dropped(ledger, call)
-    saved = _save(ledger, call)
+    kept = _keep(ledger, call)
     call.end = None
     position = call.positions.take_up(None)
     outcome: Outcome
@@ -48,7 +54,7 @@ def respond(ledger: Ledger, call: Call, answer: Response | ErrorResponse) -> Non
         plain = untagged(answer)
         assert isinstance(plain, Response), "taking a tag off changes no kind"
         outcome = CallResult(plain.result)
-    tell(ledger, call, outcome, position, saved)
+    tell(ledger, call, outcome, position, kept)
     call.step(CallSignal.RESPONSE)
     ledger.settling[call.call_id] = None
     ledger.wake(call, ledger.config.settle_timeout)
@@ -66,7 +72,7 @@ def _is_interruption(call: Call, error: ErrorResponse) -> bool:
 def refuse(ledger: Ledger, call: Call, reason: Reason) -> None:
     """Tell the caller that the server can not, or will not, give the result any more (rules P18, P34, Q6b)."""
     acknowledging.spare(ledger, call)
-    tell(ledger, call, CallLost(reason), call.positions.received, _save(ledger, call))
+    tell(ledger, call, CallLost(reason), call.positions.received, _keep(ledger, call))
     call.step(CallSignal.REFUSAL)
     ledger.remove(call)
 
@@ -88,19 +94,19 @@ def give_up(
         outcome = CallNotRun(_CERTAINTIES.get(doubt, NotRun.UNREACHED), failure, said)
     else:
         outcome = OutcomeUnknown(doubt, failure, said)
-    tell(ledger, call, outcome, call.positions.received, _save(ledger, call))
+    tell(ledger, call, outcome, call.positions.received, _keep(ledger, call))
     call.step(CallSignal.GIVE_UP)
     ledger.remove(call)
 
 
-def tell(ledger: Ledger, call: Call, outcome: Outcome, position: int, saved: SavedCall | None = None) -> None:
+def tell(ledger: Ledger, call: Call, outcome: Outcome, position: int, kept: _Kept = _NOTHING_KEPT) -> None:
     """Give the caller its outcome. Questions that are still open are nobody's any more."""
     ledger.effects += [AskWithdrawn(call.call_id, ask_id) for ask_id in call.asks.open()]
-    ledger.effects.append(CallFinished(call.call_id, position, outcome, saved))
+    ledger.effects.append(CallFinished(call.call_id, position, outcome, *kept))
 
 
-def _save(ledger: Ledger, call: Call) -> SavedCall | None:
-    return call.save(ledger.now) if call.stored else None
+def _keep(ledger: Ledger, call: Call) -> _Kept:
+    return (call.save(ledger.now), call.positions.unread_items()) if call.stored else _NOTHING_KEPT
 
 
 def settle(ledger: Ledger, call: Call) -> None:

@@ -232,7 +232,7 @@ class CallSaved:
 
     call_id: CallId
     saved: SavedCall
-    """Of `SaveDue` or `CallFinished`, or what `save` returned. Of one call the later ones replace the earlier ones."""
+    """Of `SaveDue`, or what `save` or `saved_after` returned. Of one call the later ones replace the earlier ones."""
 
 
 @final

@@ -17,9 +17,14 @@ from __future__ import annotations
 
 import enum
 from collections import deque
-from typing import Self, final
+from typing import Final, Self, final
 
 import attrs
+
+from mcpstreams_sansio.client.effects import Unread
+
+_NO_CURSOR: Final = ""
+"""Stands where a cursor could: there is none, and one from before would be that of another position (case C7)."""
 
 
 @enum.unique
@@ -118,6 +123,15 @@ class Positions:
     def unread(self) -> int:
         """How many items the application has not taken."""
         return len(self._unread)
+
+    def unread_items(self) -> tuple[Unread, ...]:
+        """Return the items that the application has not taken, with what it has once it takes each of them."""
+        ends = [item.position - 1 for item in self._unread]
+        items, cursor = [], self.cursor
+        for item, taken in zip(self._unread, [*ends[1:], self.received], strict=False):  # one more if there are none
+            cursor = cursor if item.cursor is None else item.cursor
+            items.append(Unread(item.position, taken, cursor or None))
+        return tuple(items)
 
     @property
     def unsaved(self) -> int:
@@ -251,7 +265,7 @@ class Positions:
             return 0
         self.received = last_gone
         self.seen = max(self.seen, last_gone)
-        self._unread.append(_Item(last_gone, 0, None, None))
+        self._unread.append(_Item(last_gone, 0, None, _NO_CURSOR))
         return max(1, min(missing, lost))
 
     def _position_of(self, event_id: str | None) -> int | None:

@@ -25,6 +25,7 @@ from mcpstreams_sansio.client.effects import (
     Outcome,
     OutcomeUnknown,
     SaveDue,
+    Unread,
 )
 from mcpstreams_sansio.client.failures import Failure, Said
 from mcpstreams_sansio.client.inputs import (
@@ -87,8 +88,10 @@ class Session:
     def loses(self, position: int, lost: int) -> None:
         self.call.put(GapFound(ID, position, lost))
 
-    def finishes(self, position: int, outcome: Outcome = DONE, saved: SavedCall | None = None) -> None:
-        self.call.end(CallFinished(ID, position, outcome, saved))
+    def finishes(
+        self, position: int, outcome: Outcome = DONE, saved: SavedCall | None = None, unread: tuple[Unread, ...] = ()
+    ) -> None:
+        self.call.end(CallFinished(ID, position, outcome, saved, unread))
 
 
 def message(position: int) -> Notification:
@@ -292,10 +295,10 @@ async def test_that_a_call_is_to_be_saved_is_an_item_and_comes_once() -> None:
 async def test_what_is_taken_after_the_end_is_saved_too_until_the_outcome_is() -> None:
     async with calling(STORED) as session:
         session.gives(2, 3)
-        session.finishes(4, saved=attrs.evolve(SAVED, taken=1))
+        session.finishes(4, saved=attrs.evolve(SAVED, taken=1), unread=(Unread(2, 2, "e2"), Unread(3, 3, "e3")))
         assert session.call.save() == CallHandle(attrs.evolve(SAVED, taken=1))
         assert await anext(session.call) == message(2)
-        assert session.call.save() == CallHandle(attrs.evolve(SAVED, taken=2))
+        assert session.call.save() == CallHandle(attrs.evolve(SAVED, taken=2, event_id="e2"))
         session.wants_saving()
         assert await session.call.result() == {"answer": 42}
         session.call.outcome_saved()

@@ -639,10 +639,63 @@ def test_what_leads_to_the_end_of_a_call_comes_with_it() -> None:
     assert finished.saved.taken == 1
     assert talk.ends(4) == []
     talk.take(3)
-    assert talk.saved(attrs.evolve(finished.saved, taken=2)) == []
+    saved = finished.saved_after(2)
+    assert saved is not None
+    assert talk.saved(saved) == []
     assert talk.wait(CONFIG.linger) == ["c1 <- ack s1 2"]
-    other, _ = elsewhere(attrs.evolve(finished.saved, taken=2))
+    other, _ = elsewhere(saved)
     assert other.responds(3) == ["1: ends with result @3"]
+
+
+@pytest.mark.rule("R23")
+def test_what_is_taken_after_the_end_has_a_cursor_of_its_own() -> None:
+    talk = kept(Conversation(http=True, server=DRAFT))
+    for sequence in (2, 3, 5):
+        if sequence == 5:
+            talk.primes(4, path=1)
+        talk.progresses(sequence, path=1)
+    talk.take(2)
+    (finished,) = talk.effects(MessageReceived(ConnectionId(1), Response(request_id(1), {}), "s1_6"))
+    assert isinstance(finished, CallFinished)
+    places = [(saved.taken, saved.event_id) for n in range(1, 7) if (saved := finished.saved_after(n)) is not None]
+    assert places == [(2, "s1_2"), (2, "s1_2"), (3, "s1_4"), (4, "s1_5"), (4, "s1_5"), (4, "s1_5")]
+    saved = finished.saved_after(3)
+    assert saved is not None
+    other, done = elsewhere(saved, DRAFT, http=True)
+    assert done == ["1: tries resume", "c1 <- resume s1 at s1_4"]
+    other.accepts(1)
+    assert other.progresses(5, path=1) == ["1: progress 4 @4"], "once in both processes together"
+
+
+@pytest.mark.rule("R1", "R23")
+def test_what_is_no_item_behind_one_that_was_taken_is_taken_with_it() -> None:
+    talk = kept(Conversation(http=True))
+    talk.progresses(2, path=1)
+    talk.asks(3, path=1)
+    talk.withdraws(4, path=1)
+    talk.progresses(5, path=1)
+    event = attrs.evolve(answered(6), event_id="s1_6")
+    finished = talk.effects(event)[-1]
+    assert isinstance(finished, CallFinished)
+    saved = finished.saved_after(2)
+    assert saved is not None
+    assert elsewhere(saved, http=True)[1] == ["1: tries resume", "c1 <- resume s1 after 4 #1002 at s1_4"]
+
+
+@pytest.mark.rule("R10", "Q13")
+def test_a_gap_that_was_taken_leaves_no_cursor_of_before_it() -> None:
+    """In the header it would say something else than the body, and be refused."""
+    talk = kept(Conversation(http=True))
+    talk.progresses(2, path=1)
+    talk.take(2)
+    talk.saves()
+    talk.cut(1)
+    talk.wait(1.0)
+    assert talk.rejects("1.1", Reason.EVENTS_GONE, path=2, first_available=10, lost=7)[0] == "1: gap of 7 @9"
+    talk.take(9)
+    assert (talk.save().taken, talk.save().event_id) == (9, None)
+    talk.saves()
+    assert talk.wait(8.0) == ["1: tries resume", "c3 <- resume s1 after 9 #3"]
 
 
 def test_also_where_there_is_no_answer() -> None:
@@ -664,3 +717,4 @@ def test_of_a_call_that_is_not_stored_nothing_comes_with_it() -> None:
     (finished,) = talk.effects(answered(2))
     assert isinstance(finished, CallFinished)
     assert finished.saved is None
+    assert finished.saved_after(2) is None
