@@ -239,7 +239,7 @@ def expire(registry: Registry, stream: Stream) -> None:
 
 
 def evict(registry: Registry, stream: Stream) -> None:
-    """Forget a completed stream whose end was sent, since others need the room (rule R10)."""
+    """Forget a completed stream whose end was sent, or may have been, since others need the room (rule R10)."""
     stream.step(StreamSignal.EVICTION)
     close(registry, stream, Reason.EXPIRED, None)
 

@@ -8,7 +8,8 @@ nobody knows.
 
 Whatever is confirmed may be dropped to make room, and of notifications those that were sent; those that may have been
 only where the client can be told that they are gone (rule R10), which is for `Stream.droppable` to say. Nothing else
-ever is. `first_available` remembers it: every entry from there on is kept.
+ever is, but for whole streams that are complete (`room.make`). `first_available` remembers it: every entry from there
+on is kept.
 """
 
 from __future__ import annotations

@@ -14,12 +14,13 @@ gets it made anew (rule R3). Nothing that is confirmed is kept for another time 
 *New* is what no record can hold. Clocks do not outlive a process, so abandonment, tombstones, questions and keys have
 their full time from now: never less than was promised. What was sent is not known: nothing above `confirmed` is taken
 for sent, and an acknowledgement of anything durable is believed. What may have been sent makes room only where its
-client can be told that it is gone (`Stream.droppable`). No id of a request and no session means anything any
-more, so nothing is at home anywhere until its client is back. Numbers of attempts begin anew: every attachment of
-before is over, and the next attempt of its client is higher than all of them. Until it comes, an older one that was
-under way may have the stream once, and loses it then (rule R14). Rates and wrong tokens are forgotten.
+client can be told that it is gone: messages whose numbers it sees (`Stream.droppable`), and whole streams that are
+complete (`room.make`). No id of a request and no session means anything any more, so nothing is at home anywhere until
+its client is back. Numbers of attempts begin anew: every attachment of before is over, and the next attempt of its
+client is higher than all of them. Until it comes, an older one that was under way may have the stream once, and loses
+it then (rule R14). Rates and wrong tokens are forgotten.
 
-Spec: rules R1-R5, R8, R9, R14, R16, R21, R24, R25.
+Spec: rules R1-R5, R8-R10, R14, R16, R21, R24, R25.
 """
 
 from __future__ import annotations

@@ -93,15 +93,24 @@ def make(registry: Registry) -> list[Stream]:
     streams = [stream for stream in registry.streams.values() if stream.state is not StreamState.GONE]
     _drop_entries(registry, streams, target)
     leaving, excess = [], registry.total_bytes - target
-    for stream in streams:
+    for stream in _whole(streams):
         if excess <= 0:
             break
-        if stream.state is StreamState.COMPLETED and stream.log.sent == stream.log.produced:
-            leaving.append(stream)
-            excess -= stream.log.size
+        leaving.append(stream)
+        excess -= stream.log.size
     remaining = registry.total_bytes - sum(stream.log.size for stream in leaving)
     registry.make_room_at = remaining + max(1, limit // _STEPS)
     return leaving
+
+
+def _whole(streams: list[Stream]) -> list[Stream]:
+    """Return the completed streams whose end was sent, oldest first; behind them those where it may have been.
+
+    Only a restart leaves such ones. Whoever comes back for one is told that it is gone, so none has to stay (rule R10).
+    """
+    completed = [stream for stream in streams if stream.state is StreamState.COMPLETED]
+    sent = [stream for stream in completed if stream.log.sent == stream.log.produced]
+    return sent + [stream for stream in completed if stream.log.sent < stream.log.claimable == stream.log.produced]
 
 
 def _drop_entries(registry: Registry, streams: list[Stream], target: int) -> None:

@@ -139,7 +139,7 @@ STREAM_TABLE: Final[Table[StreamState, StreamSignal]] = total_table(
         (S.COMPLETED, On.ANSWER): never("its questions were closed by the response (Q4c, R24)"),
         (S.COMPLETED, On.CANCEL): to(S.GONE, "confirms and frees the log (R22)"),
         (S.COMPLETED, On.EXPIRY): to(S.GONE, "nobody came for it within max (Q7e)"),
-        (S.COMPLETED, On.EVICTION): to(S.GONE, "its end was sent and others need the room (R10)"),
+        (S.COMPLETED, On.EVICTION): to(S.GONE, "its end was sent, or may have been, and others need the room (R10)"),
         (S.COMPLETED, On.CLOSING): to(S.GONE, "a silent stream ends with its session (R16)"),
         # over
         (S.GONE, On.MESSAGE): never("the order is refused before it means anything here (R13)"),

@@ -568,6 +568,58 @@ def test_a_full_log_fails_where_it_could_only_be_emptied_in_silence() -> None:
 
 
 @pytest.mark.rule("R10")
+@pytest.mark.parametrize("peer", [DRAFT, MARKER])
+@pytest.mark.parametrize("restarts", [0, 1])
+def test_completed_streams_make_room_after_a_restart_too(restarts: int, peer: Peer) -> None:
+    talk = conversation(attrs.evolve(DURABLE, max_total_bytes=6_000, keep_bytes=1))
+    for number in range(4):
+        line = talk.connect()
+        line.call(stream=f"s{number}", peer=peer)
+        talk.respond(f"s{number}", {"text": "x" * 700})
+        line.lose()
+    for _ in range(restarts):
+        talk.restart()
+    noisy, other = talk.connect(), talk.connect()
+    noisy.call(stream="noisy", peer=DRAFT)
+    talk.say(1, stream="noisy", size=3_500)
+    other.call(stream="new", peer=MARKER, key=KEY)
+    assert other.heard() == ["create"]
+    other.resume(stream="s0", attempt="a.1" if peer.marker else None)
+    assert other.heard() == ["error 9 expired"]
+
+
+@pytest.mark.rule("R10")
+def test_those_go_first_whose_end_was_sent_for_certain() -> None:
+    talk = conversation(attrs.evolve(DURABLE, max_total_bytes=4_000, keep_bytes=1))
+    for number in range(4):
+        talk.connect().call(stream=f"s{number}", peer=DRAFT)
+        talk.respond(f"s{number}", {"text": "x" * 700})
+    talk.restart()
+    other = talk.connect()
+    other.resume(stream="s3")
+    assert other.heard() == ["result 7", "end", "result 9"]
+    other.call(8, "new", peer=MARKER, key=KEY)
+    talk.say(1, stream="new", size=500)
+    assert [talk.state(f"s{number}") for number in range(4)] == [StreamState.COMPLETED] * 3 + [StreamState.GONE]
+
+
+@pytest.mark.rule("R10")
+def test_an_end_that_was_made_by_the_restart_was_not_sent() -> None:
+    talk = conversation(attrs.evolve(DURABLE, max_total_bytes=4_000, keep_bytes=1))
+    line = talk.connect()
+    line.call(peer=MARKER)
+    line.lose()
+    talk.prompt_disk = False
+    talk.respond(result={"text": "x" * 3_500})
+    talk.restart(kept=1)
+    talk.sync()
+    talk.prompt_disk = True
+    talk.connect().call(8, "new", peer=DRAFT)
+    talk.say(1, stream="new", size=1_000)
+    assert talk.state() is StreamState.COMPLETED
+
+
+@pytest.mark.rule("R10")
 def test_more_tombstones_than_are_kept_are_forgotten_oldest_first() -> None:
     talk = conversation()
     line = talk.connect()
