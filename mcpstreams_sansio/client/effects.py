@@ -168,7 +168,9 @@ class NotRun(enum.Enum):
     """Why it is certain that a call did not run."""
 
     UNREACHED = "unreached"
-    """Within the budget of the call no server could be reached; or a call that is `stored` was not saved."""
+    """Within the budget of the call no server could be reached."""
+    UNSAVED = "unsaved"
+    """A server was reached, and within the budget of the call, which is `stored`, nobody said that it is saved."""
     REFUSED = "refused"
     """The server refused the request before it looked at the call."""
     TOO_MANY_CALLS = "too many calls"
@@ -182,7 +184,10 @@ class NotRun(enum.Enum):
 @final
 @attrs.frozen
 class CallNotRun:
-    """It is certain that the call did not run: it may be made again."""
+    """It is certain that the call did not run: it may be made again.
+
+    What was kept of one that is `stored` would run it still, and is dropped first: it may say that it was sent.
+    """
 
     why: NotRun
     failure: Failure | None = None

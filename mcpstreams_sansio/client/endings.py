@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final, TypeAlias
 
 from mcpstreams_sansio.client import acknowledging
-from mcpstreams_sansio.client.calls import Call
+from mcpstreams_sansio.client.calls import Call, Permit
 from mcpstreams_sansio.client.effects import (
     AskWithdrawn,
     CallFailed,
@@ -33,7 +33,7 @@ _CERTAINTIES: Final = {
     Doubt.CLIENT_FAILED: NotRun.CLIENT_FAILED,
     Doubt.CLIENT_CLOSED: NotRun.CLIENT_CLOSED,
 }
-"""What a doubt is for a call whose request certainly never arrived; any other means that no server was reached."""
+"""What a doubt is for a call whose request certainly never arrived; for any other, `_why_not_out`."""
 
 _Kept: TypeAlias = tuple[SavedCall | None, tuple[Unread, ...]]
 """What leads to the end of a call once more, and from where."""
@@ -91,12 +91,17 @@ def give_up(
     """
     outcome: Outcome
     if call.first_sent is None:
-        outcome = CallNotRun(_CERTAINTIES.get(doubt, NotRun.UNREACHED), failure, said)
+        outcome = CallNotRun(_CERTAINTIES.get(doubt, _why_not_out(call)), failure, said)
     else:
         outcome = OutcomeUnknown(doubt, failure, said)
     tell(ledger, call, outcome, call.positions.received, _keep(ledger, call))
     call.step(CallSignal.GIVE_UP)
     ledger.remove(call)
+
+
+def _why_not_out(call: Call) -> NotRun:
+    """Return why a call never went out: its name at a server is known as soon as one was reached (rule R21)."""
+    return NotRun.UNSAVED if call.permit is Permit.ASKED else NotRun.UNREACHED
 
 
 def tell(ledger: Ledger, call: Call, outcome: Outcome, position: int, kept: _Kept = _NOTHING_KEPT) -> None:

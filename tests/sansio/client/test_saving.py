@@ -138,7 +138,34 @@ def test_h2_a_stored_call_that_nobody_saves_ends_within_its_budget() -> None:
     talk = Conversation()
     talk.link_up()
     talk.call(stored=True)
+    assert talk.wait(CONFIG.patience) == ["1: ends with not run: unsaved @0"]
+
+
+def test_also_where_the_server_was_lost_meanwhile() -> None:
+    talk = Conversation()
+    talk.link_up()
+    talk.call(stored=True)
+    talk.link_down()
+    assert talk.wait(CONFIG.patience) == ["1: ends with not run: unsaved @0"]
+
+
+@pytest.mark.parametrize("saved", [False, True])
+def test_h1_a_stored_call_for_which_no_server_was_there_ends_as_any_other(saved: bool) -> None:
+    talk = Conversation()
+    talk.call(stored=True)
+    if saved:
+        talk.saves()
     assert talk.wait(CONFIG.patience) == ["1: ends with not run: unreached @0"]
+
+
+def test_what_was_saved_in_time_and_refused_for_now_was_not_left_unsaved() -> None:
+    talk = Conversation(http=True)
+    talk.link_up()
+    talk.call(stored=True)
+    talk.saves()
+    talk.refuses(1, 429)
+    talk.link_down()
+    assert talk.wait(CONFIG.patience + 10.0) == ["1: ends with not run: unreached @0"]
 
 
 def test_another_call_need_not_be_saved() -> None:
