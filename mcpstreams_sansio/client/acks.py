@@ -13,6 +13,7 @@ from typing import Final, Self, final
 
 import attrs
 
+from mcpstreams_sansio.copies import shallow_copy
 from mcpstreams_sansio.ids import ConnectionId, StreamId
 from mcpstreams_sansio.wire.marker import Ack
 
@@ -79,7 +80,9 @@ class Acks:
 
     def fork(self) -> Self:
         """Return an independent copy."""
-        return attrs.evolve(self, waiting=self._waiting.copy())
+        copy = shallow_copy(self)
+        copy._waiting = self._waiting.copy()
+        return copy
 
     def snapshot(self) -> tuple[object, ...]:
         """Return a hashable value, equal for what will be treated alike."""

@@ -12,6 +12,7 @@ from mcpstreams_sansio.client.config import ClientConfig
 from mcpstreams_sansio.client.inputs import SavedCall
 from mcpstreams_sansio.client.positions import Positions
 from mcpstreams_sansio.client.table import CALL_TABLE, CallSignal, CallState
+from mcpstreams_sansio.copies import shallow_copy
 from mcpstreams_sansio.ids import CallId, ConnectionId, Entropy, RequestId, Secret, StreamId
 from mcpstreams_sansio.tables import follow
 from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, JSONObject, Request, Response, digest_of
@@ -285,9 +286,11 @@ class Call:
 
     def fork(self) -> Self:
         """Return an independent copy."""
-        return attrs.evolve(
-            self, positions=self.positions.fork(), asks=self.asks.fork(), efforts=attrs.evolve(self.efforts)
-        )
+        copy = shallow_copy(self)
+        copy.positions = self.positions.fork()
+        copy.asks = self.asks.fork()
+        copy.efforts = shallow_copy(self.efforts)
+        return copy
 
     def snapshot(self, now: float, config: ClientConfig) -> tuple[object, ...]:
         """Return a hashable value, equal for calls that will behave alike; times are relative to `now`.

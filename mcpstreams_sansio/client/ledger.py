@@ -21,6 +21,7 @@ from mcpstreams_sansio.client.connection_ids import ConnectionIds
 from mcpstreams_sansio.client.effects import ClientStreamsEffect, LeavePath, SaveDue, SendOnPath
 from mcpstreams_sansio.client.inputs import LinkUp, ServerTraits
 from mcpstreams_sansio.client.table import SETTLED_FOR_CALLER
+from mcpstreams_sansio.copies import shallow_copy
 from mcpstreams_sansio.deadlines import Deadlines
 from mcpstreams_sansio.ids import CallId, ConnectionId, RequestId, StreamId
 from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, Message, Response
@@ -251,25 +252,24 @@ class Ledger:
 
     def fork(self) -> Self:
         """Return an independent copy, for explorers and what-if questions; messages are shared."""
-        return attrs.evolve(
-            self,
-            acks=self.acks.fork(),
-            connection_ids=self.connection_ids.fork(),
-            calls={call_id: call.fork() for call_id, call in self.calls.items()},
-            settling=self.settling.copy(),
-            requests=self.requests.copy(),
-            streams=self.streams.copy(),
-            tokens=self.tokens.copy(),
-            errands=self.errands.copy(),
-            exchanges=self.exchanges.copy(),
-            asks=self.asks.copy(),
-            loose_asks=self.loose_asks.copy(),
-            answering=self.answering.copy(),
-            held=self.held.copy(),
-            replies=self.replies.copy(),
-            deadlines=self.deadlines.fork(),
-            effects=[],
-        )
+        copy = shallow_copy(self)
+        copy.acks = self.acks.fork()
+        copy.connection_ids = self.connection_ids.fork()
+        copy.calls = {call_id: call.fork() for call_id, call in self.calls.items()}
+        copy.settling = self.settling.copy()
+        copy.requests = self.requests.copy()
+        copy.streams = self.streams.copy()
+        copy.tokens = self.tokens.copy()
+        copy.errands = self.errands.copy()
+        copy.exchanges = self.exchanges.copy()
+        copy.asks = self.asks.copy()
+        copy.loose_asks = self.loose_asks.copy()
+        copy.answering = self.answering.copy()
+        copy.held = self.held.copy()
+        copy.replies = self.replies.copy()
+        copy.deadlines = self.deadlines.fork()
+        copy.effects = []
+        return copy
 
     def snapshot(self, now: float) -> tuple[object, ...]:
         """Return a hashable value, equal for ledgers that will behave alike; times are relative to `now`."""

@@ -14,6 +14,7 @@ import attrs
 
 from mcpstreams_sansio.client.config import ClientConfig
 from mcpstreams_sansio.client.policy import back_off, luck
+from mcpstreams_sansio.copies import shallow_copy
 from mcpstreams_sansio.ids import Entropy
 from mcpstreams_sansio.tables import Named, Table, follow, never, to, total_table
 
@@ -148,7 +149,7 @@ class Link:
 
     def fork(self) -> Self:
         """Return an independent copy."""
-        return attrs.evolve(self)
+        return shallow_copy(self)
 
     def snapshot(self, now: float) -> tuple[object, ...]:
         """Return a hashable value, equal for links that will behave alike; times are relative to `now`."""

@@ -22,6 +22,7 @@ from typing import Final, Self, final
 import attrs
 
 from mcpstreams_sansio.client.effects import Unread
+from mcpstreams_sansio.copies import shallow_copy
 
 _NO_CURSOR: Final = ""
 """Stands where a cursor could: there is none, and one from before would be that of another position (case C7)."""
@@ -298,12 +299,11 @@ class Positions:
 
     def fork(self) -> Self:
         """Return an independent copy."""
-        return attrs.evolve(
-            self,
-            unread=deque(attrs.evolve(item) for item in self._unread),
-            unsaved=deque(attrs.evolve(item) for item in self._unsaved),
-            event_ids=self._event_ids.copy(),
-        )
+        copy = shallow_copy(self)
+        copy._unread = deque(shallow_copy(item) for item in self._unread)
+        copy._unsaved = deque(shallow_copy(item) for item in self._unsaved)
+        copy._event_ids = self._event_ids.copy()
+        return copy
 
     def snapshot(self) -> tuple[object, ...]:
         """Return a hashable value, equal for positions that will behave alike."""

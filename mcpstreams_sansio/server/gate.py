@@ -15,6 +15,7 @@ from typing import Self, TypeAlias, assert_never, final
 
 import attrs
 
+from mcpstreams_sansio.copies import shallow_copy
 from mcpstreams_sansio.ids import ConnectionId, StreamId
 from mcpstreams_sansio.server.effects import AskAnswered, StartCall, StreamGone, WriteLog
 from mcpstreams_sansio.server.records import LogRecord
@@ -119,7 +120,10 @@ class Gate:
 
     def fork(self) -> Self:
         """Return an independent copy."""
-        return attrs.evolve(self, records=self._records.copy(), waiting=self._waiting.copy())
+        copy = shallow_copy(self)
+        copy._records = self._records.copy()
+        copy._waiting = self._waiting.copy()
+        return copy
 
     def snapshot(self) -> tuple[object, ...]:
         """Return a hashable value, equal for gates that will behave alike: batch numbers do not matter."""

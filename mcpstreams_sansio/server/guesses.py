@@ -11,6 +11,7 @@ from typing import Self, final
 
 import attrs
 
+from mcpstreams_sansio.copies import shallow_copy
 from mcpstreams_sansio.framing.event_ids import MAX_EVENT_ID_LENGTH
 from mcpstreams_sansio.ids import StreamId
 from mcpstreams_sansio.server.config import StreamsConfig
@@ -58,7 +59,9 @@ class WrongTokens:
 
     def fork(self) -> Self:
         """Return an independent copy."""
-        return attrs.evolve(self, guesses=self._guesses.copy())
+        copy = shallow_copy(self)
+        copy._guesses = self._guesses.copy()
+        return copy
 
     def snapshot(self, now: float) -> tuple[object, ...]:
         """Return a hashable value, equal for what will be judged alike."""

@@ -7,6 +7,7 @@ from typing import Self, final
 
 import attrs
 
+from mcpstreams_sansio.copies import shallow_copy
 from mcpstreams_sansio.ids import Digest, Owner, Principal, Secret, StreamId
 from mcpstreams_sansio.server.config import StreamsConfig
 from mcpstreams_sansio.server.tally import Tally
@@ -109,13 +110,12 @@ class Keys:
 
     def fork(self) -> Self:
         """Return an independent copy."""
-        return attrs.evolve(
-            self,
-            entries={digest: (until, attrs.evolve(entry)) for digest, (until, entry) in self._entries.items()},
-            counts=self._counts.fork(),
-            cancelled=self._cancelled.copy(),
-            cancelled_by={owner: own.copy() for owner, own in self._cancelled_by.items()},
-        )
+        copy = shallow_copy(self)
+        copy._entries = {digest: (until, shallow_copy(entry)) for digest, (until, entry) in self._entries.items()}
+        copy._counts = self._counts.fork()
+        copy._cancelled = self._cancelled.copy()
+        copy._cancelled_by = {owner: own.copy() for owner, own in self._cancelled_by.items()}
+        return copy
 
     def snapshot(self, now: float) -> tuple[object, ...]:
         """Return a hashable value, equal for keys that will be answered alike."""

@@ -21,6 +21,7 @@ from typing import Final, Self, final
 
 import attrs
 
+from mcpstreams_sansio.copies import shallow_copy
 from mcpstreams_sansio.server.records import EntryKind
 
 _ALL: Final = 2**63
@@ -256,7 +257,10 @@ class StreamLog:
 
     def fork(self) -> Self:
         """Return an independent copy that shares the entries themselves."""
-        return attrs.evolve(self, entries=self._entries.copy(), confirmations=self._confirmations.copy())
+        copy = shallow_copy(self)
+        copy._entries = self._entries.copy()
+        copy._confirmations = self._confirmations.copy()
+        return copy
 
     def snapshot(self, now: float) -> tuple[object, ...]:
         """Return a hashable value, equal for logs that will behave alike. The token in `create` stays out (rule R3)."""

@@ -14,6 +14,7 @@ from typing import Self, TypeAlias, assert_never, final
 import attrs
 
 from mcpstreams_sansio.connections import Framing
+from mcpstreams_sansio.copies import shallow_copy
 from mcpstreams_sansio.framing.event_ids import event_id
 from mcpstreams_sansio.framing.lines import encode_line
 from mcpstreams_sansio.framing.sse import encode_comment, encode_payload
@@ -285,14 +286,13 @@ class Connection:
 
     def fork(self) -> Self:
         """Return an independent copy."""
-        return attrs.evolve(
-            self,
-            attached=self.attached.copy(),
-            ready=self._ready.copy(),
-            replies=self._replies.copy(),
-            frames=self._frames.copy(),
-            held=self._held.copy(),
-        )
+        copy = shallow_copy(self)
+        copy.attached = self.attached.copy()
+        copy._ready = self._ready.copy()
+        copy._replies = self._replies.copy()
+        copy._frames = self._frames.copy()
+        copy._held = self._held.copy()
+        return copy
 
     def snapshot(self) -> tuple[object, ...]:
         """Return a hashable value, equal for connections that will behave alike."""

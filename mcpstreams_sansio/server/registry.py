@@ -12,6 +12,7 @@ from typing import Self, TypeAlias, final
 
 import attrs
 
+from mcpstreams_sansio.copies import shallow_copy
 from mcpstreams_sansio.deadlines import Deadlines
 from mcpstreams_sansio.ids import ConnectionId, Digest, Owner, Principal, RequestId, Secret, StreamId, same_digest
 from mcpstreams_sansio.server.config import StreamsConfig
@@ -318,25 +319,24 @@ class Registry:
 
     def fork(self) -> Self:
         """Return an independent copy, for explorers and what-if questions; entries and messages are shared."""
-        return attrs.evolve(
-            self,
-            gate=self.gate.fork(),
-            streams={stream_id: stream.fork() for stream_id, stream in self.streams.items()},
-            connections={connection_id: path.fork() for connection_id, path in self.connections.items()},
-            calls=self.calls.copy(),
-            resumes=self.resumes.copy(),
-            asks=self.asks.copy(),
-            working=self.working.copy(),
-            works=self.works.fork(),
-            bound={scope: members.copy() for scope, members in self.bound.items()},
-            quotas=self.quotas.fork(),
-            tombstones=self.tombstones.copy(),
-            keys=self.keys.fork(),
-            wrong_tokens=self.wrong_tokens.fork(),
-            deadlines=self.deadlines.fork(),
-            effects=[],
-            touched={},
-        )
+        copy = shallow_copy(self)
+        copy.gate = self.gate.fork()
+        copy.streams = {stream_id: stream.fork() for stream_id, stream in self.streams.items()}
+        copy.connections = {connection_id: path.fork() for connection_id, path in self.connections.items()}
+        copy.calls = self.calls.copy()
+        copy.resumes = self.resumes.copy()
+        copy.asks = self.asks.copy()
+        copy.working = self.working.copy()
+        copy.works = self.works.fork()
+        copy.bound = {scope: members.copy() for scope, members in self.bound.items()}
+        copy.quotas = self.quotas.fork()
+        copy.tombstones = self.tombstones.copy()
+        copy.keys = self.keys.fork()
+        copy.wrong_tokens = self.wrong_tokens.fork()
+        copy.deadlines = self.deadlines.fork()
+        copy.effects = []
+        copy.touched = {}
+        return copy
 
     def snapshot(self, now: float) -> tuple[object, ...]:
         """Return a hashable value, equal for registries that will behave alike; times are relative to `now`."""

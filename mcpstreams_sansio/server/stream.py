@@ -8,6 +8,7 @@ from typing import ClassVar, Self, TypeAlias, final
 
 import attrs
 
+from mcpstreams_sansio.copies import shallow_copy
 from mcpstreams_sansio.ids import ConnectionId, Digest, Owner, Principal, RequestId, StreamId
 from mcpstreams_sansio.server.calls import CallPolicy, Peer, StreamKind
 from mcpstreams_sansio.server.config import StreamsConfig
@@ -78,6 +79,12 @@ class Attachment:
     """Bytes that the stream may still put into writes in its turn (deficit round robin, rule R11)."""
     reading: Reading = Reading.OPEN
     """Whether its client may still say on this connection what it has."""
+
+    def fork(self) -> Self:
+        """Return an independent copy."""
+        copy = shallow_copy(self)
+        copy.repeats = self.repeats.copy()
+        return copy
 
 
 @final
@@ -247,17 +254,14 @@ class Stream:
 
     def fork(self) -> Self:
         """Return an independent copy."""
-        attachment = self.attachment
-        if attachment is not None:
-            attachment = attrs.evolve(attachment, repeats=attachment.repeats.copy())
-        return attrs.evolve(
-            self,
-            tokens=self.tokens.copy(),
-            log=self.log.fork(),
-            attachment=attachment,
-            attempts=self.attempts.copy(),
-            asks=self.asks.copy(),
-        )
+        copy = shallow_copy(self)
+        copy.tokens = self.tokens.copy()
+        copy.log = self.log.fork()
+        if self.attachment is not None:
+            copy.attachment = self.attachment.fork()
+        copy.attempts = self.attempts.copy()
+        copy.asks = self.asks.copy()
+        return copy
 
     def resume_wait(self, config: StreamsConfig, now: float) -> float:
         """Return for how many seconds the stream can not be attached once more, by whomever (rule Q11h)."""
