@@ -87,6 +87,8 @@ class Reason(enum.Enum):
 
 
 # Fixed texts: nothing of the request is repeated, and what must not be told apart is the same to the byte (rule T34).
+# A peer without the extension has nothing but the text, so where a call may have run the text says so: it is for people
+# to decide whether to try again (case H4).
 _ERRORS: Final[dict[Reason, tuple[int, str]]] = {
     Reason.STREAM_NOT_FOUND: (INVALID_PARAMS, "there is no such stream for this token"),
     Reason.ABANDONED: (INVALID_PARAMS, "the stream was abandoned"),
@@ -104,9 +106,9 @@ _ERRORS: Final[dict[Reason, tuple[int, str]]] = {
     Reason.TOO_MANY_STREAMS: (INVALID_REQUEST, "there is no room for another stream"),
     Reason.TOO_MANY_KEYS: (INVALID_REQUEST, "there is no room for another key"),
     Reason.DRAINING: (INVALID_REQUEST, "the server is stopping"),
-    Reason.LOG_FULL: (INTERNAL_ERROR, "the stream holds more than it may"),
-    Reason.LOG_FAILED: (INTERNAL_ERROR, "the log of the streams has failed"),
-    Reason.INTERRUPTED: (INTERNAL_ERROR, "the server has restarted while it worked on the call"),
+    Reason.LOG_FULL: (INTERNAL_ERROR, "the stream holds more than it may; its call may have run"),
+    Reason.LOG_FAILED: (INTERNAL_ERROR, "the log of the streams has failed; a call that had begun may have run"),
+    Reason.INTERRUPTED: (INTERNAL_ERROR, "the server has restarted while it worked on the call, which may have run"),
 }
 
 _PASSING: Final = frozenset({Reason.TOO_EARLY, Reason.TOO_MANY_STREAMS, Reason.TOO_MANY_KEYS, Reason.DRAINING})

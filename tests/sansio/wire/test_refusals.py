@@ -58,6 +58,12 @@ def test_each_reason_has_its_code_and_is_read_again(reason: Reason) -> None:
 
 
 @pytest.mark.rule("R21")
+@pytest.mark.parametrize("reason", [Reason.LOG_FULL, Reason.LOG_FAILED, Reason.INTERRUPTED])
+def test_who_can_only_read_the_text_is_told_that_a_call_may_have_run(reason: Reason) -> None:
+    assert "may have run" in refuse(reason).message
+
+
+@pytest.mark.rule("R21")
 def test_a_call_whose_work_was_interrupted_is_answered_under_its_own_id() -> None:
     error = interrupted_error("c.1")
     assert (error.id, error.data) == ("c.1", {"reason": "interrupted"})
