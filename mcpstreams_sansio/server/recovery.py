@@ -168,6 +168,8 @@ class _Reader:
             raise LocalProtocolError("its stream was not opened, or was closed, before")
         else:
             self.read_on(stream, record, place)
+            if max(stream.produced, stream.gone) >= MAX_SEQUENCE:
+                raise LocalProtocolError("its stream would have more entries than it can")
 
     def read_on(self, stream: RecordedStream, record: _OfStream, place: str) -> None:
         match record:
@@ -225,8 +227,6 @@ def _reduce(stream: RecordedStream, max_tokens: int) -> None:
     """Leave out what makes no difference any more."""
     del stream.tokens[:-max_tokens]
     stream.produced = max(stream.produced, stream.gone)
-    if stream.produced >= MAX_SEQUENCE:
-        raise LocalProtocolError("a stream has more entries than it can have")
     stream.entries = {
         sequence: entry
         for sequence, entry in stream.entries.items()

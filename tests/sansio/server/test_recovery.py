@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcpstreams_sansio.errors import LocalProtocolError
+from mcpstreams_sansio.framing.event_ids import MAX_SEQUENCE
 from mcpstreams_sansio.ids import Address, Digest, StreamId, owner_of
 from mcpstreams_sansio.server.calls import CallPolicy, Peer, StreamKind
 from mcpstreams_sansio.server.keys import KeyEntry
@@ -295,7 +296,17 @@ def test_a_log_that_contradicts_itself_is_refused_where_it_does(records: list[Lo
         read(*records)
 
 
-@pytest.mark.rule("R9")
-def test_a_number_that_no_entry_can_have_is_refused() -> None:
-    with pytest.raises(LocalProtocolError, match="more entries than it can have"):
-        read(opened(), StreamConfirmed(S1, 10**18))
+@pytest.mark.rule("R1", "R9")
+@pytest.mark.parametrize(
+    "record",
+    [
+        entry(MAX_SEQUENCE),
+        StreamConfirmed(S1, MAX_SEQUENCE),
+        EntriesDropped(S1, 10**18),
+        StreamClosed(S1, Reason.FINISHED, MAX_SEQUENCE),
+    ],
+)
+def test_a_number_that_no_entry_can_have_is_refused_where_it_stands(record: LogRecord) -> None:
+    place = f"record 1, {type(record).__name__}, can not be read"
+    with pytest.raises(LocalProtocolError, match=f"^{place}: its stream would have more entries than it can$"):
+        read(opened(), record)
