@@ -199,7 +199,7 @@ class StreamLog:
         """Return since when the oldest of the confirmed entries has been confirmed."""
         return self._confirmations[0][0] if self._confirmations else None
 
-    def drop_sent(self, size: int, least: int = 0, through: int = _ALL) -> None:
+    def drop_for_room(self, size: int, least: int = 0, through: int = _ALL) -> None:
         """Drop the oldest notifications that the client may have, until the log is no larger than `size`.
 
         Args:

@@ -71,7 +71,7 @@ def shrink(registry: Registry, stream: Stream, size: int, least: int = 0) -> Non
     """
     log = stream.log
     before, available = log.size, log.first_available
-    log.drop_sent(size, least, stream.droppable)
+    log.drop_for_room(size, least, stream.droppable)
     registry.total_bytes += log.size - before
     if log.first_available > max(available, log.confirmed + 1):
         registry.gate.record(EntriesDropped(stream.stream_id, log.first_available - 1))

@@ -62,7 +62,7 @@ class StreamSignal(Named):
     EXPIRY = 13
     """The abandonment timer has run out."""
     EVICTION = 14
-    """Room is needed, and the whole stream was sent."""
+    """Room is needed, and the whole stream was sent, or may have been before a restart."""
     CLOSING = 15
     """The session that the stream is bound to has ended."""
 

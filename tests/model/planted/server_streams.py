@@ -42,7 +42,7 @@ def takeover_drops_what_was_sent(patch: Patch) -> None:
 
     def lost_above(inner: Callable[..., object], known: stream.Stream, claim: requests.Claim) -> object:
         if known.attachment is not None:
-            known.log.drop_sent(0)
+            known.log.drop_for_room(0)
         return inner(known, claim)
 
     around(patch, requests, "_lost_above", lost_above)

@@ -89,9 +89,9 @@ def test_what_is_confirmed_may_be_dropped_whatever_it_is() -> None:
 @pytest.mark.rule("R7", "R10")
 def test_of_what_was_sent_only_notifications_may_be_dropped_the_oldest_first() -> None:
     log = log_of("cannrn", sent=5)
-    log.drop_sent(5 * SIZE)
+    log.drop_for_room(5 * SIZE)
     assert kept(log) == [1, 2, 4, 5, 6]
-    log.drop_sent(0)
+    log.drop_for_room(0)
     assert kept(log) == [1, 2, 5, 6]
     assert log.first_available == 5
 
@@ -99,7 +99,7 @@ def test_of_what_was_sent_only_notifications_may_be_dropped_the_oldest_first() -
 @pytest.mark.rule("R10")
 def test_what_was_not_sent_is_never_dropped() -> None:
     log = log_of("nnn")
-    log.drop_sent(0)
+    log.drop_for_room(0)
     log.drop_confirmed(3)
     assert kept(log) == [1, 2, 3]
 
@@ -118,7 +118,7 @@ def test_when_an_entry_was_confirmed_is_remembered_no_longer_than_the_entry() ->
     for through in (1, 2, 3):
         log.confirm(through, now=through)
     assert log.first_confirmation() == 2
-    log.drop_sent(SIZE)
+    log.drop_for_room(SIZE)
     assert kept(log) == [4]
     assert log.first_confirmation() is None
 
@@ -129,7 +129,7 @@ def test_when_an_entry_was_confirmed_is_remembered_no_longer_than_the_entry() ->
 @pytest.mark.rule("Q5c", "R10")
 def test_a_position_can_be_served_if_nothing_above_it_was_dropped() -> None:
     log = log_of("annann", sent=6)
-    log.drop_sent(3 * SIZE)
+    log.drop_for_room(3 * SIZE)
     assert kept(log) == [1, 4, 6]
     assert log.first_available == 6
     assert [log.lost_after(position) for position in range(7)] == [3, 3, 2, 1, 1, 0, 0]
@@ -174,7 +174,7 @@ def test_a_log_knows_how_much_of_it_is_unsent_and_unconfirmed() -> None:
     assert (log.size, log.unsent_size, log.unconfirmed_size) == (60, 20, 60)
     log.confirm(2, now=0)
     assert (log.size, log.unsent_size, log.unconfirmed_size) == (50, 20, 40)
-    log.drop_sent(30)
+    log.drop_for_room(30)
     assert (kept(log), log.size, log.unconfirmed_size) == ([4, 5, 6], 30, 30)
     log.confirm(5, now=0)
     assert (log.size, log.unsent_size, log.unconfirmed_size) == (30, 10, 10)
