@@ -22,7 +22,6 @@ from mcpstreams_sansio.server.guesses import WrongTokens
 from mcpstreams_sansio.server.inputs import Scope
 from mcpstreams_sansio.server.keys import Keys
 from mcpstreams_sansio.server.outbox import Connection
-from mcpstreams_sansio.server.recovery import Recorded
 from mcpstreams_sansio.server.stream import Stream, encode_create, encode_entry
 from mcpstreams_sansio.server.table import StreamState
 from mcpstreams_sansio.server.tally import Tally
@@ -130,8 +129,8 @@ class Registry:
     service: Service = Service.OPEN
     now: float = float("-inf")
     effects: list[StreamsEffect] = attrs.field(factory=list)
-    prepared: Prepared | Recorded | None = None
-    """What the input in hand was found to be worth before anything changed."""
+    prepared: Prepared | None = None
+    """The bytes that the input in hand adds, until they are taken."""
     touched: dict[ConnectionId, None] = attrs.field(factory=dict)
     """Connections that may have something to write after this input: the only ones that are looked at."""
 
@@ -275,7 +274,7 @@ class Registry:
     def take_prepared(self, stream_id: StreamId | None, sequence: int) -> bytes | None:
         """Return what was prepared, once, if it was for this: deadlines may have added entries in between."""
         prepared, self.prepared = self.prepared, None
-        if not isinstance(prepared, Prepared) or (prepared.stream_id, prepared.sequence) != (stream_id, sequence):
+        if prepared is None or (prepared.stream_id, prepared.sequence) != (stream_id, sequence):
             return None
         return prepared.payload
 

@@ -28,7 +28,6 @@ from __future__ import annotations
 from mcpstreams_sansio.server import attachments, lifecycle, production
 from mcpstreams_sansio.server.calls import StreamKind
 from mcpstreams_sansio.server.effects import AskAnswered, HoldMessages, WorkInterrupted
-from mcpstreams_sansio.server.inputs import Recover
 from mcpstreams_sansio.server.log import StreamLog
 from mcpstreams_sansio.server.records import EntryKind
 from mcpstreams_sansio.server.recovery import Recorded, RecordedStream
@@ -38,10 +37,8 @@ from mcpstreams_sansio.server.table import StreamSignal, StreamState
 from mcpstreams_sansio.wire.refusals import Reason
 
 
-def recover(registry: Registry, _: Recover) -> None:
-    """Go on with the streams and the keys of the process before."""
-    recorded = registry.prepared
-    assert isinstance(recorded, Recorded), "records are read before anything changes"
+def recover(registry: Registry, recorded: Recorded) -> None:
+    """Go on with the streams and the keys of the process before, as `read_records` found them."""
     for digest, entry in recorded.keys:
         registry.keys.add(digest, entry, registry.now)
     for digest, owner in recorded.cancelled:

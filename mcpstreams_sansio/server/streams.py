@@ -32,7 +32,6 @@ from mcpstreams_sansio.server.inputs import (
     OpenStream,
     PeerHeard,
     PollReceived,
-    Recover,
     ReleaseStream,
     Reply,
     Respond,
@@ -42,7 +41,8 @@ from mcpstreams_sansio.server.inputs import (
     StreamsInput,
     WithdrawAsk,
 )
-from mcpstreams_sansio.server.registry import Registry, StreamTimer
+from mcpstreams_sansio.server.recovery import Recorded
+from mcpstreams_sansio.server.registry import Prepared, Registry, StreamTimer
 from mcpstreams_sansio.server.table import StreamState
 from mcpstreams_sansio.shapes import check_shape, check_time, members_of
 
@@ -135,13 +135,14 @@ class ServerStreams:
         registry = self._registry
         check_time(now, registry.now)
         check_shape(event, _INPUTS)
-        prepared = check(registry, event)
+        known = check(registry, event)
+        applied = known if isinstance(known, Recorded) else event
         registry.now = now
         if isinstance(event, ConnectionLost):  # nothing that is due may be ordered for it any more
             paths.lose_connection(registry, event)  # once more below, where it finds nothing to do
         clock.run(registry)
-        registry.prepared = prepared
-        _APPLY[type(event)](registry, event)  # type: ignore[arg-type]  # a test pairs each type with its function
+        registry.prepared = known if isinstance(known, Prepared) else None
+        _APPLY[type(applied)](registry, applied)  # type: ignore[arg-type]  # a test pairs each type with its function
         registry.prepared = None
         if isinstance(event, SAID_BY_A_PEER):
             paths.note_life(registry, event.connection_id)
@@ -199,7 +200,7 @@ def _wake(_: Registry, __: DeadlineReached) -> None:
     """What was due is done already."""
 
 
-_APPLY: Final[dict[type[StreamsInput], Callable[[Registry, Never], None]]] = {
+_APPLY: Final[dict[type[StreamsInput | Recorded], Callable[[Registry, Never], None]]] = {
     ConnectionOpened: paths.open_connection,
     PeerHeard: _hear,
     ConnectionLost: paths.lose_connection,
@@ -225,6 +226,6 @@ _APPLY: Final[dict[type[StreamsInput], Callable[[Registry, Never], None]]] = {
     OpenStream: lifecycle.announce,
     LogWritten: durability.written,
     LogFailed: durability.failed,
-    Recover: restart.recover,
+    Recorded: restart.recover,
     DeadlineReached: _wake,
 }
