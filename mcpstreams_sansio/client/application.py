@@ -57,7 +57,7 @@ def attach(ledger: Ledger, event: AttachCall) -> None:
         saved.params,
         token,
         event.entropy,
-        positions=Positions.at(saved.taken, saved.event_id, stored=event.stored),
+        positions=Positions.at(saved.taken, ledger.presentable(saved), stored=event.stored),
         efforts=Efforts(unknown_fates=int(saved.sent and not own)),
         key=saved.key,
         instance=saved.instance,

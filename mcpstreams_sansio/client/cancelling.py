@@ -93,7 +93,7 @@ def detach(ledger: Ledger, call: Call) -> None:
     shared = ledger.shared
     if shared is not None and call.path == shared and call.state in DELIVERING and call.errand is not None:
         ledger.send(shared, _notice(call.errand))
-    ledger.effects.append(CallDetached(call.call_id, call.save(ledger.now)))
+    ledger.effects.append(CallDetached(call.call_id, ledger.save(call, ledger.now)))
     call.step(CallSignal.DETACH)
     ledger.remove(call)
 

@@ -111,7 +111,7 @@ def tell(ledger: Ledger, call: Call, outcome: Outcome, position: int, kept: _Kep
 
 
 def _keep(ledger: Ledger, call: Call) -> _Kept:
-    return (call.save(ledger.now), call.positions.unread_items()) if call.stored else _NOTHING_KEPT
+    return (ledger.save(call, ledger.now), call.positions.unread_items()) if call.stored else _NOTHING_KEPT
 
 
 def settle(ledger: Ledger, call: Call) -> None:

@@ -192,6 +192,9 @@ class SavedCall:
     """What the application answered to questions of the server, which gets the same again if it asks again (R24)."""
     client: str | None = None
     """Of a call that is stored: under which instance its attempts go on being counted (rule R14)."""
+    session: str | None = None
+    """Of a call that nothing but `event_id` brings back: the session of which that is, and means nothing in any other
+    (case C5). Where a stream or a key names the call, the id belongs to its log, and means the same for ever."""
 
     def aged(self, seconds: float) -> SavedCall:
         """Return the call after it was kept for a time, so that an old key is not used any more (rule R21.4).

@@ -19,7 +19,7 @@ from mcpstreams_sansio.client.calls import Call
 from mcpstreams_sansio.client.config import ClientConfig
 from mcpstreams_sansio.client.connection_ids import ConnectionIds
 from mcpstreams_sansio.client.effects import ClientStreamsEffect, LeavePath, SaveDue, SendOnPath
-from mcpstreams_sansio.client.inputs import LinkUp, ServerTraits
+from mcpstreams_sansio.client.inputs import LinkUp, SavedCall, ServerTraits
 from mcpstreams_sansio.client.table import SETTLED_FOR_CALLER
 from mcpstreams_sansio.copies import shallow_copy
 from mcpstreams_sansio.deadlines import Deadlines
@@ -244,7 +244,20 @@ class Ledger:
 
     def want_saved(self, call: Call) -> None:
         """Have a call saved, as it stands now: it may have ended before anybody comes to ask for it (rule R13)."""
-        self.effects.append(SaveDue(call.call_id, call.save(self.now)))
+        self.effects.append(SaveDue(call.call_id, self.save(call, self.now)))
+
+    def save(self, call: Call, now: float) -> SavedCall:
+        """Return what brings a call back, with the session that its event id is bound to (rules R23, R27, case C5)."""
+        bound = call.key is None and call.stream is None
+        return attrs.evolve(call.save(now), session=self._session_name() if bound else None)
+
+    def presentable(self, saved: SavedCall) -> str | None:
+        """Return the event id of a saved call, unless it is bound to another session: there it means nothing (C5)."""
+        bound = saved.key is None and saved.stream_id is None
+        return None if bound and saved.session != self._session_name() else saved.event_id
+
+    def _session_name(self) -> str:
+        return f"{self.config.instance}-{self.session}"
 
     def undecided(self) -> list[Call]:
         """Return the calls whose caller waits for an outcome."""

@@ -159,7 +159,7 @@ class ClientStreams:
         """
         check_time(now, self._ledger.now)
         call = find_stored(self._ledger, call_id)
-        return None if call is None else call.save(now)
+        return None if call is None else self._ledger.save(call, now)
 
     def fork(self) -> ClientStreams:
         """Return an independent copy: for explorers, and for asking what an input would do."""

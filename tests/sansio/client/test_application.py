@@ -64,11 +64,13 @@ def test_a_saved_call_with_nothing_to_bring_it_back_has_its_outcome_at_once() ->
     assert talk.attach(lost) == ["1: ends with doubt: connection lost @4"]
 
 
-def test_a_saved_cursor_brings_a_silent_stream_back() -> None:
+def test_a_saved_cursor_brings_a_silent_stream_back_in_its_session() -> None:
     talk = Conversation(http=True, server=DRAFT)
     talk.link_up()
-    silent = attrs.evolve(SAVED, stream_id=None, resume_token=None, key=None, event_id="e4")
+    silent = attrs.evolve(SAVED, stream_id=None, resume_token=None, key=None, event_id="e4", session="instance-0")
     assert talk.attach(silent) == ["1: tries cursor", "c1 <- get at e4"]
+    elsewhere = attrs.evolve(silent, request_id="elsewhere-2", session="elsewhere-0")
+    assert talk.attach(elsewhere) == ["2: ends with doubt: connection lost @4"]
 
 
 @pytest.mark.rule("R6")

@@ -300,6 +300,59 @@ def test_a_call_of_a_server_without_streams_goes_on_from_the_event_that_was_save
     assert talk.says(progress(2, request_id(1)), path=2, event_id="e2") == ["1: drops @2"]
 
 
+def without_a_stream() -> Conversation:
+    """Return a conversation over HTTP about a stored call that nothing but an event id brings back."""
+    talk = Conversation(http=True, server=DRAFT)
+    talk.link_up()
+    talk.call(stored=True)
+    talk.saves()
+    talk.accepts(1)
+    talk.says(progress(1, request_id(1)), path=1, event_id="e1")
+    talk.take(1)
+    return talk
+
+
+@pytest.mark.rule("H24")
+def test_c5_an_event_id_is_not_presented_in_the_session_of_another_process() -> None:
+    saved = without_a_stream().save()
+    assert saved.event_id == "e1"
+    assert elsewhere(saved, DRAFT, http=True)[1] == ["1: ends with doubt: connection lost @1"]
+
+
+def test_c5_nor_in_a_later_session_of_the_same_process() -> None:
+    talk = without_a_stream()
+    saved = talk.detach()
+    talk.link_down()
+    talk.link_up()
+    assert talk.attach(saved) == ["2: ends with doubt: connection lost @1"]
+
+
+def test_c5_in_the_session_in_which_it_was_given_it_is() -> None:
+    talk = without_a_stream()
+    assert talk.attach(talk.detach()) == ["2: tries cursor", "c2 <- get at e1"]
+
+
+def test_also_what_was_taken_after_the_end_is_bound_to_its_session() -> None:
+    talk = without_a_stream()
+    talk.says(progress(2, request_id(1)), path=1, event_id="e2")
+    (finished,) = talk.effects(MessageReceived(ConnectionId(1), Response(request_id(1), {}), "e3"))
+    assert talk.cut(1) == []
+    assert isinstance(finished, CallFinished)
+    saved = finished.saved_after(2)
+    assert saved is not None
+    assert talk.attach(saved) == ["2: tries cursor", "c2 <- get at e2"]
+    assert elsewhere(saved, DRAFT, http=True)[1] == ["1: ends with doubt: connection lost @2"]
+
+
+@pytest.mark.rule("Q13")
+def test_where_a_token_names_the_stream_its_event_id_counts_in_every_process() -> None:
+    """It belongs to the log of that stream, in whatever session it was given."""
+    talk = kept(Conversation(http=True, server=DRAFT))
+    talk.progresses(2, path=1)
+    talk.take(2)
+    assert elsewhere(talk.save(), DRAFT, http=True)[1] == ["1: tries resume", "c1 <- resume s1 at s1_2"]
+
+
 # --------------------------------------------------------------------------------------------- when it has to be saved
 
 
