@@ -71,22 +71,27 @@ class Worker:
         """Take one order after another, until one of them is the end of the call."""
         try:
             async with trio.open_nursery() as nursery:
-                async for order in self.next_order:
-                    match order:
-                        case cues.Return(result=result):
-                            return result
-                        case cues.Fail(code=code, message=message):
-                            raise CallError(code, message)
-                        case cues.Ask():
-                            nursery.start_soon(self.ask, call, order)
-                        case cues.Send(notification=notification):
-                            await call.notify(notification.method, notification.params)
-                        case _:
-                            call.release()
-            raise AssertionError("the script ends every call")
+                result = await self.obey(call, nursery)
         except trio.Cancelled:
             self.stopped = True
             raise
+        return result
+
+    async def obey(self, call: Call, nursery: trio.Nursery) -> JSONObject:
+        """Do what is ordered, and return what the call comes to. Who asks waits for the answer meanwhile."""
+        async for order in self.next_order:
+            match order:
+                case cues.Return(result=result):
+                    return result
+                case cues.Fail(code=code, message=message):
+                    raise CallError(code, message)
+                case cues.Ask():
+                    nursery.start_soon(self.ask, call, order)
+                case cues.Send(notification=notification):
+                    await call.notify(notification.method, notification.params)
+                case _:
+                    call.release()
+        raise AssertionError("the script ends every call")
 
     async def ask(self, call: Call, order: cues.Ask) -> None:
         """Ask, and keep the answer."""

@@ -44,7 +44,7 @@ def test_the_server_does_as_it_is_written(name: str) -> None:
 def test_a_server_that_does_something_else_is_found_at_the_step_where_it_does(monkeypatch: pytest.MonkeyPatch) -> None:
     script = Script(PLAYED["cut between messages"])
     goes_on_from_what_was_sent.plant(monkeypatch)
-    with pytest.raises(ExceptionGroup) as caught:
+    with pytest.RaisesGroup(Violation) as caught:
         run(script)
     (violation,) = caught.value.exceptions
     assert isinstance(violation, Violation)
@@ -56,7 +56,7 @@ def test_so_is_one_that_says_more_than_is_written() -> None:
     script = Script(PLAYED["cut between messages"])
     *before, send = script.steps[:4]
     script.steps = (*before, ScriptStep(send.action, send.cues[:1]))
-    with pytest.raises(ExceptionGroup) as caught:
+    with pytest.RaisesGroup(Violation) as caught:
         run(script)
     (violation,) = caught.value.exceptions
     assert "c1 brings more than is written" in str(violation)
