@@ -252,7 +252,7 @@ class Ledger:
         return attrs.evolve(call.save(now), session=self._session_name() if bound else None)
 
     def presentable(self, saved: SavedCall) -> str | None:
-        """Return the event id of a saved call, unless it is bound to another session: there it means nothing (C5)."""
+        """Return the event id of a saved call, unless it is bound to another session and means nothing (case C5)."""
         bound = saved.key is None and saved.stream_id is None
         return None if bound and saved.session != self._session_name() else saved.event_id
 

@@ -208,6 +208,8 @@ def _can_be_lost(state: State, caller: Caller, reason: Reason) -> bool:
             return any(other.outcome is None or other.has_its_answer for other in others)
         case Reason.FINISHED:
             return any(other.has_its_answer for other in others)
+        case Reason.CANCELLED:
+            return any(other.cancelled for other in others)
         case Reason.EXPIRED:
             return state.bounds.room > 0
         case _:

@@ -19,6 +19,7 @@ from mcpstreams_sansio.testing.homes import FIRST
 from mcpstreams_sansio.testing.narration import narrate
 from mcpstreams_sansio.testing.server_side import carry_out as carry_out_for_server
 from mcpstreams_sansio.testing.state import Role, State
+from mcpstreams_sansio.testing.stores import Store
 from mcpstreams_sansio.testing.wires import End, Wire
 from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, Notification, Request
 from mcpstreams_sansio.wire.refusals import Reason, interrupted_error
@@ -286,3 +287,45 @@ def test_whatever_is_said_is_said_in_words() -> None:
         "server -> write elsewhere: retry 5",
         "client -> call finished call 1 position 1 CallFailed",
     ]
+
+
+# ------------------------------------------------------------------------------------------------ two clients of a call
+
+
+SHARED = Caller(1, Guarantee.AT_MOST_ONCE)
+
+
+def test_what_is_missing_is_with_another_client() -> None:
+    behind = SHARED.miss(client.GapFound(K1, 3, 1))
+    world = state(bounds=Bounds(rivals=1), caller=behind)
+    with pytest.raises(Violation, match="message 1 of call 1 is gone"):
+        carry_out_for_client(client.ItemReceived(K1, 4, message(2, "p")), world)
+    world = state(bounds=Bounds(rivals=1), caller=behind)
+    world.callers[CallId(2)] = attrs.evolve(SHARED, home="b", seen=1)
+    carry_out_for_client(client.ItemReceived(K1, 4, message(2, "p")), world)
+    assert world.callers[K1].missed == {1}
+
+
+@pytest.mark.parametrize(
+    ("reason", "other"),
+    [
+        (Reason.SUPERSEDED, SHARED),
+        (Reason.FINISHED, attrs.evolve(SHARED, outcome="CallResult")),
+        (Reason.CANCELLED, SHARED.cancel()),
+    ],
+)
+def test_a_call_may_be_lost_to_another_client(reason: Reason, other: Caller) -> None:
+    world = state(bounds=Bounds(rivals=1), caller=SHARED)
+    with pytest.raises(Violation, match="given up while it can be had"):
+        carry_out_for_client(finished(client.CallLost(reason)), world)
+    world = state(bounds=Bounds(rivals=1), caller=SHARED)
+    world.witness.gone[S1] = reason
+    world.callers[CallId(2)] = attrs.evolve(other, home="b")
+    carry_out_for_client(finished(client.CallLost(reason)), world)
+    assert world.callers[K1].outcome == "CallLost"
+
+
+def test_a_caller_that_keeps_its_answers_is_not_asked_again() -> None:
+    world = state(caller=attrs.evolve(CALLER, store=Store()))
+    with pytest.raises(Violation, match="call 1 is asked what was answered before"):
+        carry_out_for_client(client.AskReceived(K1, "ask-00001", 2, "x", None), world)

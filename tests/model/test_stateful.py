@@ -47,7 +47,6 @@ BOUNDS = st.builds(
     stalls=st.integers(0, 1),
     window=st.integers(0, 3),
     reads_ahead=st.integers(0, 3),
-    rivals=st.integers(0, 2),
 )
 
 

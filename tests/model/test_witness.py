@@ -179,3 +179,12 @@ def test_a_refusal_tells_of_nothing_that_may_be_lost() -> None:
     write(Witness(), "c1", told, disk(OPENED, StreamClosed(S1, Reason.CANCELLED, 2)))
     write(Witness(), "c1", told, disk(KeyCancelled(Digest(b"key"), owner_of(None, None))))
     write(Witness(), "c1", encode_message(refusal(9, Reason.TOO_EARLY)), disk())
+
+
+def test_what_the_work_says_is_durable_before_it_goes_out_tagged_or_not() -> None:
+    said = b'{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"p","progress":1}}'
+    frame = read_plain(said)
+    Witness().write("c1", said, frame, disk(EntryLogged(S1, 2, EntryKind.NOTIFICATION, said)))
+    Witness().write("c1", said, frame, None)
+    with pytest.raises(Violation, match="what the work said is written before it is durable"):
+        Witness().write("c1", said, frame, disk())

@@ -30,6 +30,8 @@ from mcpstreams_sansio.testing.people import check_poll, only_reply
 from mcpstreams_sansio.testing.wires import Chunk, Close
 from mcpstreams_sansio.wire.jsonrpc import Response
 from mcpstreams_sansio.wire.streams import PollResult, PollStatus
+from tests.model.planted.fault import Fault
+from tests.model.planted.server_peers import anybody_may_answer, token_is_ignored
 
 ENTROPY_LENGTH = 43
 
@@ -196,6 +198,24 @@ def test_a_stranger_is_told_one_thing_or_nothing() -> None:
 def test_what_a_stranger_is_told_may_have_to_wait_for_the_disk() -> None:
     world = walk(StreamsWorld.parse("multiplexed marker polls=1 durable=1"), "call k1", "connect", "up c1", "logged")
     assert "server <- poll received visit visit stream-00001" in walk(world, "send k1", "poll k1").effects()
+
+
+@pytest.mark.rule("P19", "R24")
+@pytest.mark.parametrize(
+    ("fault", "way", "text"),
+    [
+        pytest.param(token_is_ignored, (), "a wrong token does something", id="with a wrong token"),
+        pytest.param(anybody_may_answer, ("ask k1",), "a stranger does something", id="without a token"),
+    ],
+)
+def test_a_stranger_who_gets_anywhere_is_found(
+    fault: Fault, way: tuple[str, ...], text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start = StreamsWorld.parse("multiplexed marker messages=0 asks=1 intrusions=1")
+    world = walk(start, "call k1", "connect", "up c1", *way)
+    fault.plant(monkeypatch)
+    with pytest.raises(Violation, match=text):
+        walk(world, "intrude k1")
 
 
 # ------------------------------------------------------------------------------------------------ its tables
