@@ -194,8 +194,13 @@ class Stream:
         return self.log.confirmed if self.acknowledges else self.log.sent
 
     def supersedes(self, instance: str, number: int) -> bool:
-        """Return whether an attempt comes later than every one that its instance made before (rule R14)."""
-        return number > self.attempts.get(instance, -1)
+        """Return whether an attempt takes the stream from whoever has it (rule R14).
+
+        It has to come later than every one that its instance made before. The latest one itself may arrive twice, as
+        what stands between the two may have sent it again: the copy has the stream if nobody else has.
+        """
+        latest = self.attempts.get(instance, -1)
+        return number > latest or (number == latest and self.attachment is None)
 
     def note_attempt(self, instance: str, number: int, most: int) -> None:
         """Remember an attempt; beyond `most` instances the longest unheard is forgotten."""

@@ -98,6 +98,9 @@ class Kind(enum.StrEnum):
     durable."""
     GIVE_UP = "give-up"
     """The work on `k1`, which a crash has interrupted, is not gone on with: its caller is told so."""
+    COPY = "copy"
+    """A copy of the request of `k1` arrives over a connection of its own, which is lost at once: something between the
+    two has kept it."""
     INTRUDE = "intrude"
     """Somebody without the token resumes the stream of `k1`, from elsewhere."""
 
@@ -118,6 +121,7 @@ UNRELIABLE: Final = frozenset(
         Kind.CRASH,
         Kind.GIVE_UP,
         Kind.CRASH_CLIENT,
+        Kind.COPY,
         Kind.INTRUDE,
     }
 )
@@ -156,6 +160,9 @@ class Bounds:
     hurries: int = 0
     """How often the network is slower than a timer. Without it the client always gets its answer in time."""
     polls: int = 0
+    copies: int = 0
+    """How often a request that was sent arrives once more, at any time. Only with our extension: without it nothing
+    tells a copy from another call."""
     intrusions: int = 0
     rivals: int = 0
     """How many more clients take a call up."""

@@ -36,12 +36,19 @@ from mcpstreams_sansio.client.inputs import AnswerAsk, ClientStreamsInput, Detac
 from mcpstreams_sansio.connections import Framing
 from mcpstreams_sansio.ids import CallId, ConnectionId
 from mcpstreams_sansio.testing.actions import Peers, Transport
-from mcpstreams_sansio.testing.application import ANSWER, Caller, WorkState, is_interruption
+from mcpstreams_sansio.testing.application import (
+    ANSWER,
+    METHOD,
+    Caller,
+    WorkState,
+    called_number,
+    is_interruption,
+)
 from mcpstreams_sansio.testing.homes import Home
 from mcpstreams_sansio.testing.properties import Violation
 from mcpstreams_sansio.testing.state import Role, State
 from mcpstreams_sansio.testing.wires import End, Post, Wire
-from mcpstreams_sansio.wire.jsonrpc import Response, encode_message
+from mcpstreams_sansio.wire.jsonrpc import Request, Response, encode_message
 from mcpstreams_sansio.wire.refusals import Reason
 
 
@@ -117,7 +124,10 @@ def carry_out(effect: ClientStreamsEffect, state: State) -> None:
 @carry_out.register
 def _send_on_path(effect: SendOnPath, state: State) -> None:
     wire = _in_use(state.wire_of_client(effect.connection_id))
-    state.put(wire.post(Post(encode_message(effect.message), effect.last_event_id)))
+    post = Post(encode_message(effect.message), effect.last_event_id)
+    state.put(wire.post(post))
+    if isinstance(effect.message, Request) and effect.message.method == METHOD:
+        state.requests.setdefault(called_number(effect.message.params), post)
 
 
 @carry_out.register

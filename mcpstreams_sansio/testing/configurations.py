@@ -93,6 +93,9 @@ QUICK: Final = (
     Configuration("http-draft-crash", "http draft cuts=1 crashes=1 durable=1"),
     Configuration("http-stock-crash", "http stock asks=1 crashes=1 durable=1"),
     Configuration("rivals-and-questions", "multiplexed marker messages=0 asks=1 rivals=1"),
+    Configuration("copies", "multiplexed marker messages=0 cuts=1 cancels=1 copies=1"),
+    Configuration("crash-and-copies", "multiplexed marker messages=0 crashes=1 copies=1 durable=1"),
+    Configuration("http-copies", "http marker messages=0 cancels=1 copies=1 durable=1"),
     Configuration("restarts", "multiplexed marker client_crashes=1 slow_saves=1 slow_takes=1"),
     Configuration("restarts-and-questions", "multiplexed marker messages=0 asks=1 client_crashes=1"),
     Configuration("restarts-and-cancels", "multiplexed marker messages=0 cancels=1 client_crashes=1"),
@@ -126,6 +129,7 @@ DEEP: Final = (
     Configuration("deep-rivals-and-disk", "multiplexed marker cuts=1 crashes=1 rivals=1 durable=1"),
     Configuration("deep-crash", "multiplexed marker messages=3 cuts=3 crashes=1 durable=1"),
     Configuration("deep-http-crash", "http marker messages=2 cuts=2 crashes=1 durable=1"),
+    Configuration("deep-copies", "http marker messages=0 cancels=1 crashes=1 copies=1 durable=1"),
     Configuration("deep-restarts", "multiplexed marker messages=3 cuts=3 client_crashes=1"),
     Configuration(
         "deep-restarts-and-crashes", "multiplexed marker messages=3 cuts=3 crashes=1 client_crashes=1 durable=1"

@@ -7,10 +7,18 @@ from typing import Self, final
 
 import attrs
 
-from mcpstreams_sansio.ids import StreamId
+from mcpstreams_sansio.ids import Digest, StreamId
 from mcpstreams_sansio.server.config import StreamsConfig
 from mcpstreams_sansio.server.effects import WriteLog
-from mcpstreams_sansio.server.records import EntryKind, EntryLogged, KeyCancelled, LogRecord, StreamClosed, StreamOpened
+from mcpstreams_sansio.server.records import (
+    AnswerLogged,
+    EntryKind,
+    EntryLogged,
+    KeyCancelled,
+    LogRecord,
+    StreamClosed,
+    StreamOpened,
+)
 from mcpstreams_sansio.server.recovery import read_records
 from mcpstreams_sansio.testing.names import Text, text_of
 from mcpstreams_sansio.testing.properties import Violation
@@ -88,6 +96,25 @@ class Disk:
             or (isinstance(record, KeyCancelled) and reason is Reason.CANCELLED)
             for record in self.records
         )
+
+    def answers(self, ask_id: str) -> bool:
+        """Say whether the answer to a question is durable."""
+        return any(isinstance(record, AnswerLogged) and record.ask_id == ask_id for record in self.records)
+
+    def cancelled(self, key_digest: Digest) -> bool:
+        """Say whether it is durable that no work begins under a key any more: cancelled, or its stream is gone."""
+        streams = set()
+        for record in self.records:
+            match record:
+                case KeyCancelled() if record.key_digest == key_digest:
+                    return True
+                case StreamOpened() if record.key_digest == key_digest:
+                    streams.add(record.stream_id)
+                case StreamClosed() if record.stream_id in streams:
+                    return True
+                case _:
+                    pass
+        return False
 
     def entries_of(self, stream_id: StreamId) -> list[EntryLogged]:
         """Return the entries of a stream that are durable."""

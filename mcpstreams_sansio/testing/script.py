@@ -63,7 +63,7 @@ _ONLY_IN_A_WORLD: Final = (
     *("crashes", "durable", "room", "stalls", "window"),  # the server would have to be another one
     *("client_crashes", "slow_saves"),  # whoever plays is one process
     *("slow_writes", "slow_stops"),  # nobody outside of the binding decides that
-    *("polls", "intrusions"),  # they come from elsewhere, over no wire
+    *("polls", "copies", "intrusions"),  # they come from elsewhere, over no wire
 )
 _NAME: Final = re.compile(r"(?:stream|token|ask)-[0-9]{5}")
 _HELLO: Final = "hello"

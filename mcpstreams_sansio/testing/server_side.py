@@ -33,7 +33,7 @@ from mcpstreams_sansio.server.records import EntryKind
 from mcpstreams_sansio.testing.actions import Peers
 from mcpstreams_sansio.testing.application import Work, WorkState, called_number
 from mcpstreams_sansio.testing.disk import Disk
-from mcpstreams_sansio.testing.frames import Frame, read_event, read_plain
+from mcpstreams_sansio.testing.frames import Frame, read_event, read_message, read_plain
 from mcpstreams_sansio.testing.fronts import head_of
 from mcpstreams_sansio.testing.properties import Violation
 from mcpstreams_sansio.testing.state import Role, State
@@ -47,6 +47,7 @@ def tell_server(state: State, *events: StreamsInput) -> None:
     while waiting:
         event = waiting.popleft()
         state.happened.append((Role.SERVER_IS_TOLD, event))
+        state.promised.hear(event)
         state.server, effects = state.server.handle(event, state.now)
         for effect in effects:
             state.happened.append((Role.SERVER_WANTS, effect))
@@ -94,7 +95,9 @@ def _write(effect: Write, state: State) -> None:
     if wire.writing:
         raise Violation("one write is outstanding", "a connection is written to before it took the write before")
     for data in effect.chunks:
-        state.witness.write(wire.name, data, frame_of(wire, data), disk_of(state))
+        frame = frame_of(wire, data)
+        state.witness.write(wire.name, data, frame, disk_of(state))
+        state.promised.write(frame, disk_of(state))
     state.put(wire.write(*(Chunk(data) for data in effect.chunks)))
 
 
@@ -102,6 +105,9 @@ def _write(effect: Write, state: State) -> None:
 def _begin_body(effect: BeginBody, state: State) -> None:
     wire = _in_use(state, effect.connection_id)
     assert wire.opening is not None, "only an exchange has a body, and it has begun"
+    if effect.body is BodyKind.EMPTY and wire.opening.message is not None and state.left.durable:
+        asked = frozenset([work.ask_id for work in state.works.values() if work.ask_id is not None and work.asking])
+        state.promised.accept(read_message(wire.opening.message), asked, state.disk)
     state.put(wire.begin_body(head_of(effect, wire.opening)))
 
 
@@ -127,6 +133,7 @@ def _start(effect: StartCall, state: State) -> None:
     if any(caller.outcome == CallNotRun.__name__ for caller in state.callers_of(number)):
         raise Violation("not run is not run", f"call {number} runs, and its caller was told that it never would")
     state.witness.start(number, effect.stream_id, disk_of(state))
+    state.promised.start(effect.stream_id)
     state.works[effect.stream_id] = state.arrived[effect.stream_id]
 
 
@@ -145,6 +152,7 @@ def _interrupted(effect: WorkInterrupted, state: State) -> None:
         raise Violation("a question is open or answered", f"not all questions of {effect.stream_id} are what they were")
     if work.number not in state.witness.executed:
         state.witness.start(work.number, effect.stream_id, disk_of(state))
+        state.promised.start(effect.stream_id)
     ask_id = open_ones[0] if open_ones else None
     state.works[effect.stream_id] = work.interrupt(len(messages), len(questions), ask_id)
 
@@ -213,6 +221,7 @@ def _detached(effect: StreamDetached, state: State) -> None:
 def _gone(effect: StreamGone, state: State) -> None:
     state.witness.detach(effect.stream_id)
     state.witness.go(effect.stream_id, effect.reason)
+    state.promised.go(effect.stream_id, effect.reason, state.late or state.bounds.room > 0)
     work = state.works.get(effect.stream_id)
     if work is not None:
         _check_gone(state, work, effect.reason)

@@ -20,7 +20,8 @@ from mcpstreams_sansio.testing.disk import Disk
 from mcpstreams_sansio.testing.homes import Home
 from mcpstreams_sansio.testing.machines import Shared
 from mcpstreams_sansio.testing.names import Text, connection_name, numbered, stream_name, text_of, token_name
-from mcpstreams_sansio.testing.wires import Wire
+from mcpstreams_sansio.testing.promised import Promised
+from mcpstreams_sansio.testing.wires import Post, Wire
 from mcpstreams_sansio.testing.witness import Witness
 from mcpstreams_sansio.wire.refusals import Reason
 
@@ -87,6 +88,9 @@ class State:
     """What there is to do for each stream, as its call said."""
     callers: dict[CallId, Caller] = attrs.field(factory=dict)
     witness: Witness = attrs.field(factory=Witness)
+    promised: Promised = attrs.field(factory=Promised)
+    requests: dict[int, Post] = attrs.field(factory=dict)
+    """What each call was sent as, for the first time."""
     counters: Counters = attrs.field(factory=Counters)
     sessions: frozenset[Scope] = frozenset()
     """The HTTP sessions that the server knows."""
@@ -242,6 +246,8 @@ class State:
             self.arrived.copy(),
             self.callers.copy(),
             self.witness.fork(),
+            self.promised.fork(),
+            self.requests.copy(),
             self.counters.fork(),
             self.sessions,
             self.now,
@@ -302,6 +308,9 @@ class State:
                 witness.opened,
                 frozenset(witness.gone.items()),
                 witness.executed,
+                self.promised.cancelled,
+                self.promised.acknowledged,
+                tuple(self.requests.values()) if self.left.copies else (),
             )
         )
 

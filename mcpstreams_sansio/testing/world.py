@@ -12,7 +12,7 @@ from mcpstreams_sansio.client.config import ClientConfig
 from mcpstreams_sansio.errors import LocalProtocolError
 from mcpstreams_sansio.server.config import StreamsConfig
 from mcpstreams_sansio.server.streams import ServerStreams
-from mcpstreams_sansio.testing import crashes, network, people, restarts
+from mcpstreams_sansio.testing import crashes, network, people, restarts, strangers
 from mcpstreams_sansio.testing.actions import Bounds, Kind, Peers, Transport, reliable
 from mcpstreams_sansio.testing.homes import fresh_homes
 from mcpstreams_sansio.testing.machines import Shared
@@ -55,14 +55,15 @@ _MOVES: Final[Mapping[Kind, _Move]] = {
     Kind.LOGGED: _Move(network.can_log, network.log),
     Kind.WAIT: _Move(network.can_wait, network.wait),
     Kind.HURRY: _Move(network.can_hurry, network.hurry),
-    Kind.POLL: _Move(people.can_poll, people.poll),
+    Kind.POLL: _Move(strangers.can_poll, strangers.poll),
     Kind.SAVE: _Move(restarts.can_save, restarts.save),
     Kind.SAVED: _Move(restarts.can_report_saved, restarts.report_saved),
     Kind.CRASH_CLIENT: _Move(restarts.can_crash_client, restarts.crash_client),
     Kind.RIVAL: _Move(people.can_rival, people.rival),
     Kind.CRASH: _Move(crashes.can_crash, crashes.crash),
     Kind.GIVE_UP: _Move(people.can_give_up, people.give_up),
-    Kind.INTRUDE: _Move(people.can_intrude, people.intrude),
+    Kind.COPY: _Move(strangers.can_copy, strangers.copy),
+    Kind.INTRUDE: _Move(strangers.can_intrude, strangers.intrude),
 }
 
 _STALL_TIMEOUT: Final = 8.0

@@ -10,6 +10,7 @@ from __future__ import annotations
 import pytest
 
 from mcpstreams_sansio.testing import (
+    DEEP,
     SETTLES,
     USUAL,
     Report,
@@ -30,8 +31,8 @@ ENOUGH = 20_000
 
 ALL = [fault for faults in FAULTS.values() for fault in faults]
 SEARCHES = [(fault, found) for fault in ALL for found in fault.found]
-SETTINGS = sorted({found.setting for _, found in SEARCHES} - {each.setting for each in USUAL})
-"""Where nothing may be found. The other ones are among the usual worlds."""
+SETTINGS = sorted({found.setting for _, found in SEARCHES} - {each.setting for each in (*USUAL, *DEEP)})
+"""Where nothing may be found. The other ones are among the worlds that have a name."""
 
 
 def search(setting: str) -> Report:

@@ -38,6 +38,7 @@ BOUNDS = st.builds(
     hurries=st.integers(0, 6),
     polls=st.integers(0, 2),
     intrusions=st.integers(0, 2),
+    copies=st.integers(0, 2),
     slow_writes=st.integers(0, 6),
     slow_takes=st.integers(0, 6),
     slow_stops=st.integers(0, 2),

@@ -26,7 +26,7 @@ from mcpstreams_sansio.testing import (
     replay,
 )
 from mcpstreams_sansio.testing.application import Caller, Guarantee, Work, WorkState
-from mcpstreams_sansio.testing.people import check_poll, only_reply
+from mcpstreams_sansio.testing.strangers import check_poll, only_reply
 from mcpstreams_sansio.testing.wires import Chunk, Close
 from mcpstreams_sansio.wire.jsonrpc import Response
 from mcpstreams_sansio.wire.streams import PollResult, PollStatus

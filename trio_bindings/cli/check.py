@@ -36,6 +36,7 @@ _HELP: Final = {
     "sessions": "How often an HTTP session ends.",
     "hurries": "How often the network is slower than a timer.",
     "polls": "How often somebody else polls.",
+    "copies": "How often a request that was sent arrives once more.",
     "intrusions": "How often somebody resumes without the token.",
     "rivals": "How many more clients take a call up.",
     "crashes": "How often the process of the server ends, and another one takes its place.",

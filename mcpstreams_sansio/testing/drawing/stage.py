@@ -13,8 +13,8 @@ from mcpstreams_sansio.testing.drawing.captions import down_caption
 from mcpstreams_sansio.testing.drawing.diagram import Arrow, Blank, Mark, Note, Step, Tone, Tube
 from mcpstreams_sansio.testing.drawing.trace import Trace
 from mcpstreams_sansio.testing.homes import FIRST
-from mcpstreams_sansio.testing.people import VISIT
 from mcpstreams_sansio.testing.state import Happening, State
+from mcpstreams_sansio.testing.strangers import VISIT
 from mcpstreams_sansio.testing.wires import Close, Down, End, Post, Wire
 
 CLIENT: Final = "client"

@@ -11,7 +11,7 @@ from mcpstreams_sansio.client import endings, recovery
 from mcpstreams_sansio.server import checks, gate, production, registry, restart, stream
 from mcpstreams_sansio.server.effects import StartCall
 from mcpstreams_sansio.server.records import TokenAdded
-from mcpstreams_sansio.server.recovery import RecordedStream
+from mcpstreams_sansio.server.recovery import Recorded, RecordedStream
 from mcpstreams_sansio.testing import application
 from mcpstreams_sansio.wire.jsonrpc import Request
 from tests.model.planted.fault import Found, Patch, around, nothing, planted
@@ -170,3 +170,57 @@ def client_trusts_any_instance(patch: Patch) -> None:
 def client_takes_an_interruption_for_a_failure(patch: Patch) -> None:
     """That the work was cut short is told as if the work had said so."""
     patch.setattr(endings, "_is_interruption", lambda *_: False)
+
+
+def _read(patch: Patch, change: Callable[[Recorded], Recorded]) -> None:
+    around(patch, checks, "read_records", lambda inner, *given: change(inner(*given)))
+
+
+@planted(
+    "rule Q9a",
+    Found("multiplexed marker messages=0 cancels=1 crashes=1 polls=1 durable=1", "what a stream ended as stays so", 8),
+)
+def recovery_forgets_tombstones(patch: Patch) -> None:
+    """Who asks after a crash for a stream that was over is told that there is none."""
+
+    def forget(recorded: Recorded) -> Recorded:
+        return attrs.evolve(recorded, streams=tuple(stream for stream in recorded.streams if stream.reason is None))
+
+    _read(patch, forget)
+
+
+@planted(
+    "rule R21",
+    Found("multiplexed marker messages=0 cancels=1 crashes=1 copies=1 durable=1", "durable before told", 8),
+)
+def recovery_forgets_how_calls_ended(patch: Patch) -> None:
+    """A call that is sent again after a crash is known, and why its stream is gone is not."""
+
+    def forget(recorded: Recorded) -> Recorded:
+        return attrs.evolve(
+            recorded, keys=tuple((key, attrs.evolve(entry, reason=None)) for key, entry in recorded.keys)
+        )
+
+    _read(patch, forget)
+
+
+@planted(
+    "rule R21",
+    Found("http marker messages=0 cancels=1 crashes=1 copies=1 durable=1", "what is cancelled never starts", 7),
+)
+def recovery_forgets_cancelled_keys(patch: Patch) -> None:
+    """A call that was cancelled before it came runs if it comes after a crash."""
+    _read(patch, lambda recorded: attrs.evolve(recorded, cancelled=()))
+
+
+@planted(
+    "rule R6",
+    Found("http marker messages=0 crashes=1 durable=1", "freed once acknowledged", 21),
+)
+def recovery_believes_no_acknowledgement(patch: Patch) -> None:
+    """That a client has what it was sent before a crash is not believed."""
+
+    def disbelieve(revived: stream.Stream) -> None:
+        revived.log.claimable = revived.log.confirmed
+
+    _change(patch, disbelieve)

@@ -69,12 +69,33 @@ def tells_the_end_before_the_record_is_durable(patch: Patch) -> None:
 )
 def a_refusal_does_not_wait_for_the_disk(patch: Patch) -> None:
     """Who asks for a stream is told at once that it is gone, and a crash may prove that wrong."""
+    _say_at_once(patch, lambda telling: isinstance(telling, outbox.Answer) and telling.refused is not None)
 
+
+@planted(
+    "rule R9",
+    Found("http marker messages=0 asks=1 durable=1", "durable before told", 12),
+    Found("http marker messages=0 cancels=1 durable=1", "durable before told", 4),
+)
+def an_acceptance_does_not_wait_for_the_disk(patch: Patch) -> None:
+    """An answer or a cancellation is accepted at once, and a crash may forget it."""
+    _say_at_once(patch, lambda telling: isinstance(telling, outbox.Acceptance))
+
+
+@planted(
+    "rule R9",
+    Found("multiplexed marker messages=0 cancels=1 cuts=1 durable=1", "durable before told", 9),
+)
+def a_confirmation_does_not_wait_for_the_disk(patch: Patch) -> None:
+    """Who cancels a stream is told at once that this was done, and a crash may undo it."""
+    _say_at_once(patch, lambda telling: isinstance(telling, outbox.Answer) and telling.refused is None)
+
+
+def _say_at_once(patch: Patch, wanted: Callable[[outbox.Telling], bool]) -> None:
     def tell(
         inner: Callable[..., None], known: registry.Registry, path: outbox.Connection, telling: outbox.Telling
     ) -> None:
-        at_once = isinstance(telling, outbox.Answer) and telling.refused is not None
-        (replies._say if at_once else inner)(known, path, telling)
+        (replies._say if wanted(telling) else inner)(known, path, telling)
 
     around(patch, replies, "tell", tell)
 

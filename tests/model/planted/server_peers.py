@@ -42,7 +42,7 @@ def key_goes_with_its_stream(patch: Patch) -> None:
 
 @planted(
     "rule R21",
-    Found("http marker messages=0 cancels=1", "a server hears of a cancellation", 8),
+    Found("http marker messages=0 cancels=1", "what is cancelled never starts", 5),
 )
 def key_cancelled_before_its_call_is_forgotten(patch: Patch) -> None:
     """A cancellation that overtakes its call is without effect."""

@@ -235,3 +235,17 @@ def gives_up_what_finished(patch: Patch) -> None:
         lifecycle.close(known, written, Reason.FINISHED, None)
 
     patch.setattr(lifecycle, "finish", finish)
+
+
+@planted(
+    "rule R14",
+    Found("multiplexed marker messages=0 copies=1", "an answer in the end", 5),
+    Found("http marker messages=0 copies=1", "an answer in the end", 6),
+)
+def a_copy_beats_what_it_is_a_copy_of(patch: Patch) -> None:
+    """Of two copies of one attempt only the first one counts, though nobody hears of what comes of it."""
+    patch.setattr(
+        stream.Stream,
+        "supersedes",
+        lambda stays, instance, number: number > stays.attempts.get(instance, -1),
+    )

@@ -140,6 +140,20 @@ def test_a_call_that_is_sent_again_too_late_gets_no_token() -> None:
     assert line.poll(token=Secret("stale")) == "error stream_not_found"
 
 
+@pytest.mark.rule("R14", "R21")
+def test_a_copy_of_the_latest_attempt_has_the_stream_if_nobody_else_has() -> None:
+    """Something between the two may send a request twice, and give the client what comes of the second one only."""
+    talk = Conversation()
+    broken, line, late = talk.connect(), talk.connect(), talk.connect()
+    broken.call(peer=MARKER, key=KEY, attempt="a.1")
+    broken.lose()
+    line.call(peer=MARKER, key=KEY, attempt="a.1", stream="s2")
+    late.call(peer=MARKER, key=KEY, attempt="a.1", stream="s3")
+    talk.respond("s1")
+    assert line.heard() == ["create", "result 7", "end"]
+    assert late.heard() == ["error 7 superseded"]
+
+
 # ------------------------------------------------------------------------------------------------- who else is served
 
 
