@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import enum
+import functools
+import operator
 from typing import Final, Self, final
 
 import attrs
@@ -223,3 +225,38 @@ class Bounds:
                 raise LocalProtocolError(f"{part} is no bound of a world")
             values[name] = int(value)
         return cls(**values)
+
+
+OPTIONAL: Final = (
+    "cancels",
+    "detaches",
+    "releases",
+    "cuts",
+    "straggles",
+    "fades",
+    "sessions",
+    "crashes",
+    "hurries",
+    "polls",
+    "copies",
+    "intrusions",
+    "rivals",
+    "client_crashes",
+)
+"""Bounds of what may happen at any moment, and need not. Each of these kinds of action is unreliable.
+
+The others bound what does happen as long as any is left, or what somebody may wait for; or they are never spent.
+"""
+_optional = operator.attrgetter(*OPTIONAL)
+_others = operator.attrgetter(*(field.name for field in attrs.fields(Bounds) if field.name not in OPTIONAL))
+
+
+@functools.lru_cache(4_096)
+def spent(bounds: Bounds, left: Bounds) -> tuple[int, ...]:
+    """Return how often each thing has happened that may happen so often, and need not."""
+    return tuple(map(operator.sub, _optional(bounds), _optional(left)))
+
+
+def others(left: Bounds) -> tuple[int, ...]:
+    """Return what is left of everything else."""
+    return tuple(_others(left))

@@ -311,6 +311,14 @@ class Caller:
         """All of it, for the key of a world."""
         return text_of(self)
 
+    @functools.cached_property
+    def text_to_the_end(self) -> Text:
+        """The same if its client's process ends no more: then nobody reads what its store holds."""
+        if self.store is None:
+            return self.text
+        blank = attrs.evolve(self, store=attrs.evolve(self.store, kept=None))
+        return text_of((blank, self.store.kept is None, self.may_save))
+
     @property
     def name(self) -> str:
         """What transcripts call it."""
@@ -398,6 +406,10 @@ class Caller:
     def has_seen(self, number: int) -> bool:
         """Return whether it saw a message of the work."""
         return number <= self.seen and number not in self.missed
+
+    def may_see(self, number: int) -> bool:
+        """Return whether a message of the work may still come to it."""
+        return self.outcome is None and number > self.seen
 
     def take(self) -> Self:
         """Come back for more."""

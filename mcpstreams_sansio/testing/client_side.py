@@ -179,12 +179,12 @@ def _finished(effect: CallFinished, state: State) -> None:
 
 
 def _check_missed(state: State, caller: Caller) -> None:
-    """Check that another client has what a caller was told to be gone; only for lack of room nobody may have it."""
+    """Check that another client has, or may still be given, what a caller misses; only for lack of room nobody may."""
     if caller.guarantee.may_repeat or state.bounds.room:
         return
     others = [each for each in state.callers_of(caller.number) if each.name != caller.name]
     for number in caller.missed:
-        if not any(other.has_seen(number) for other in others):
+        if not any(other.has_seen(number) or other.may_see(number) for other in others):
             raise Violation("each message reaches somebody", f"message {number} of call {caller.number} is gone")
 
 

@@ -31,11 +31,12 @@ class Configuration:
 
 
 LARGE: Final = (
-    Configuration("many-cuts", "multiplexed marker messages=3 cuts=3"),
-    Configuration("rivals", "multiplexed marker cuts=1 rivals=1"),
+    Configuration("rivals", "multiplexed marker messages=2 cuts=1 rivals=1"),
+    Configuration("http-cuts", "http marker messages=3 cuts=3"),
+    Configuration("cuts", "multiplexed marker messages=4 cuts=4"),
+    Configuration("two-calls", "multiplexed marker calls=2 cuts=1"),
+    Configuration("crashes-on-both-sides", "multiplexed marker crashes=1 client_crashes=1 durable=1"),
     Configuration("http-sessions", "http marker messages=0 cuts=1 cancels=1 sessions=1"),
-    Configuration("cuts", "multiplexed marker messages=2 cuts=2"),
-    Configuration("two-calls", "multiplexed marker calls=2 messages=0 cuts=1"),
     Configuration("http-disk", "http marker messages=3 cuts=1 durable=1 window=2"),
     Configuration("http-rivals", "http marker rivals=1"),
     Configuration(
@@ -46,7 +47,6 @@ LARGE: Final = (
     Configuration("http-failures", "http marker failures=1 cancels=1 releases=1 slow_stops=1"),
     Configuration("http-answers", "http marker asks=1 fades=1"),
     Configuration("rivals-and-slow-callers", "multiplexed marker messages=2 slow_takes=1 rivals=1"),
-    Configuration("restarts-and-crashes", "multiplexed marker messages=0 crashes=1 client_crashes=1 durable=1"),
     Configuration("restarts-and-stragglers", "multiplexed marker messages=0 straggles=1 client_crashes=1"),
     Configuration("releases", "multiplexed marker messages=0 cuts=1 detaches=1 releases=1"),
     Configuration("http-polls-first", "http marker messages=0 cuts=1 hurries=1 poll_first=1"),

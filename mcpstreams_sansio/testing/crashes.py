@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from mcpstreams_sansio.server.inputs import Recover
 from mcpstreams_sansio.testing.application import WorkState
+from mcpstreams_sansio.testing.names import server_name
 from mcpstreams_sansio.testing.server_side import tell_server
 from mcpstreams_sansio.testing.state import State
 from mcpstreams_sansio.testing.wires import End
@@ -38,3 +39,5 @@ def crash(state: State, kept: str) -> None:
     state.server = state.newborn
     if state.left.durable:
         tell_server(state, Recover(state.disk.records))
+    else:
+        state.server_name = server_name(state.lives)

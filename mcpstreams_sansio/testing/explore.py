@@ -9,6 +9,7 @@ import collections
 import enum
 import functools
 import hashlib
+import operator
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Final, Generic, TypeAlias, final
 
@@ -45,7 +46,7 @@ class Statistics:
     """How far a search has come."""
 
     states: int
-    """Different states met."""
+    """Different states met, without those of which an earlier one can do the same and more."""
     waiting: int
     """Those of them from which nothing was tried yet."""
     transitions: int
@@ -128,7 +129,8 @@ class Explorer(Generic[WorldT]):
         self._eventually = tuple((each, Reachability()) for each in properties if isinstance(each, Eventually))
         self._max_states = max_states
         self._digest = key_digest
-        self._seen: dict[Hashable, int] = {}
+        self._seen: dict[Hashable, tuple[int, ...]] = {}
+        self._spent: list[tuple[int, ...]] = []
         self._ways = Ways()
         self._waiting: collections.deque[tuple[int, WorldT]] = collections.deque()
         self._goals: dict[str, int] = {}
@@ -162,7 +164,7 @@ class Explorer(Generic[WorldT]):
 
     def statistics(self) -> Statistics:
         """Say how far the search has come."""
-        return Statistics(len(self._seen), len(self._waiting), self._transitions, self._depth)
+        return Statistics(len(self._spent), len(self._waiting), self._transitions, self._depth)
 
     def report(self) -> Report:
         """Say what was found so far. What is missing, or cannot be reached, is certain only at the end."""
@@ -182,17 +184,28 @@ class Explorer(Generic[WorldT]):
     def _begin(self) -> None:
         """Meet the first state."""
         world = self._start.fork()
+        world.simplify()
         try:
             self._meet(world)
         except Exception as error:
             self._break(error, ())
             return
-        self._seen[self._key(world)] = START
-        self._waiting.append((START, world))
+        self._remember(self._key(world), START, world)
 
     def _key(self, world: WorldT) -> Hashable:
         key = world.key()
         return key if self._digest is None else self._digest(key)
+
+    def _known(self, key: Hashable, world: WorldT) -> int | None:
+        """Return a state that was met, and can do all that this one can."""
+        spent = world.spent()
+        return next((state for state in self._seen.get(key, ()) if _covers(self._spent[state], spent)), None)
+
+    def _remember(self, key: Hashable, number: int, world: WorldT) -> None:
+        """Try from this state, too, when its turn comes."""
+        self._seen[key] = (*self._seen.get(key, ()), number)
+        self._spent.append(world.spent())
+        self._waiting.append((number, world))
 
     def _meet(self, world: WorldT) -> None:
         """Check a new state, and ask what it is for the questions of the end."""
@@ -206,7 +219,7 @@ class Explorer(Generic[WorldT]):
         """Try every action in one state."""
         if number > self._level_end:
             self._depth += 1
-            self._level_end = len(self._seen) - 1
+            self._level_end = len(self._spent) - 1
         actions = world.actions()
         last = len(actions) - 1
         for ordinal, action in enumerate(actions):
@@ -226,19 +239,20 @@ class Explorer(Generic[WorldT]):
         try:
             world.apply(action)
             self._count(world, number, ordinal)
+            world.simplify()
             key = self._key(world)
-            known = self._seen.get(key)
+            known = self._known(key, world)
             if known is not None:
                 return known
-            if len(self._seen) == self._max_states:
+            if len(self._spent) == self._max_states:
                 self._progress = _Progress.FULL
                 return None
             self._meet(world)
         except Exception as error:
             self._break(error, self._path(number, ordinal))
             return None
-        target = self._seen[key] = self._ways.add(number, ordinal)
-        self._waiting.append((target, world))
+        target = self._ways.add(number, ordinal)
+        self._remember(key, target, world)
         return target
 
     def _count(self, world: WorldT, number: int, ordinal: int) -> None:
@@ -260,6 +274,7 @@ class Explorer(Generic[WorldT]):
     def _path(self, source: int, *further: int) -> Path:
         """Walk from the start to a state and on, and return the actions."""
         world = self._start.fork()
+        world.simplify()
         path = []
         ordinals = [*self._ways.to(source), *further]
         for step, ordinal in enumerate(ordinals, 1):
@@ -267,6 +282,7 @@ class Explorer(Generic[WorldT]):
             path.append(action)
             if step < len(ordinals):
                 world.apply(action)
+                world.simplify()
         return tuple(path)
 
     def _judge_eventually(self) -> None:
@@ -277,6 +293,11 @@ class Explorer(Generic[WorldT]):
                 text = "it is out of reach from here on"
                 self._counterexample = Counterexample(eventually.name, text, self._path(stuck))
                 return
+
+
+def _covers(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
+    """Return whether nothing was spent more often in one state than in another."""
+    return one is other or all(map(operator.le, one, other))
 
 
 def explore(

@@ -29,7 +29,7 @@ FAR: Final = 2.0**30
 """Seconds that stay beyond the horizon, however long a search goes on."""
 
 _NAME: Final = re.compile(
-    r"((?:stream|token|scope|ask)-[0-9]{5}"  # given by the world
+    r"((?:stream|token|scope|ask|server)-[0-9]{5}"  # given by the world
     r"|instance[0-9]*(?:-[0-9]+)?\.[0-9]+"  # given by a client's machine: requests about a call, attempts
     r"|(?<![A-Za-z0-9_-])[A-Za-z0-9_-]{43}(?![A-Za-z0-9_-]))"  # derived from entropy
 )
@@ -65,6 +65,11 @@ class Text:
 def stream_name(number: int) -> StreamId:
     """Return the id of a stream."""
     return StreamId(f"stream-{number:05}")
+
+
+def server_name(number: int) -> str:
+    """Return what a server that remembers nothing of those before it calls itself."""
+    return f"server-{number:05}"
 
 
 def token_name(number: int) -> Secret:

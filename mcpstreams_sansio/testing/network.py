@@ -51,8 +51,7 @@ def connect(state: State, name: str) -> None:
     home = state.homes[name or FIRST]
     scope = state.fresh_scope()
     marker = state.peers is Peers.MARKER
-    memory = 1 if state.remembers else state.lives
-    traits = ServerTraits(marker, f"instance-{memory}", FAR) if marker else ServerTraits()
+    traits = ServerTraits(marker, state.server_name, FAR) if marker else ServerTraits()
     if state.transport is Transport.HTTP:
         state.sessions |= {scope}
         state.homes[home.name] = home.connected(scope, None)

@@ -43,11 +43,24 @@ class World(Protocol):
             Violation: The action shows that something does not hold.
         """
 
+    def simplify(self) -> None:
+        """Let happen what makes no difference when it happens: before or after anything else, all comes to the same.
+
+        A search does so after every action, since it need not try all the orders.
+        """
+
     def fork(self) -> Self:
         """Return an independent copy."""
 
     def key(self) -> Hashable:
-        """Return what decides the future: two worlds with equal keys can do the same, and look the same."""
+        """Return what decides the future, together with `spent`: two worlds that are equal in both act the same."""
+
+    def spent(self) -> tuple[int, ...]:
+        """Return how often each thing has happened that may happen so often, and need not: always as many numbers.
+
+        Of two worlds with equal keys, the one that has spent no more of anything can do all that the other one can, and
+        what may be relied on is the same in both. So a search needs only that one.
+        """
 
     def check(self) -> None:
         """Check what holds in every state.

@@ -14,12 +14,20 @@ from mcpstreams_sansio.client.inputs import ClientStreamsInput
 from mcpstreams_sansio.ids import CallId, ConnectionId, Entropy, Secret, StreamId
 from mcpstreams_sansio.server.effects import StreamsEffect
 from mcpstreams_sansio.server.inputs import Scope, StreamsInput
-from mcpstreams_sansio.testing.actions import Bounds, Peers, Transport
+from mcpstreams_sansio.testing.actions import Bounds, Peers, Transport, others
 from mcpstreams_sansio.testing.application import Caller, Guarantee, Work, call_name
 from mcpstreams_sansio.testing.disk import Disk
 from mcpstreams_sansio.testing.homes import Home
 from mcpstreams_sansio.testing.machines import Shared
-from mcpstreams_sansio.testing.names import Text, connection_name, numbered, stream_name, text_of, token_name
+from mcpstreams_sansio.testing.names import (
+    Text,
+    connection_name,
+    numbered,
+    server_name,
+    stream_name,
+    text_of,
+    token_name,
+)
 from mcpstreams_sansio.testing.promised import Promised
 from mcpstreams_sansio.testing.wires import Post, Wire
 from mcpstreams_sansio.testing.witness import Witness
@@ -94,6 +102,8 @@ class State:
     counters: Counters = attrs.field(factory=Counters)
     sessions: frozenset[Scope] = frozenset()
     """The HTTP sessions that the server knows."""
+    server_name: str = server_name(1)
+    """What the server calls itself: another name whenever it has forgotten everything."""
     now: float = 0.0
     happened: list[tuple[Role, Happening]] = attrs.field(factory=list)
     """What the last action has led to, in order."""
@@ -250,6 +260,7 @@ class State:
             self.requests.copy(),
             self.counters.fork(),
             self.sessions,
+            self.server_name,
             self.now,
         )
 
@@ -274,20 +285,28 @@ class State:
 
     def texts(self) -> tuple[list[Text], list[Text]]:
         """Return what a key is made of: what has an order, and what has none."""
-        ordered = [_text_of_bounds(self.left), self.server.text(self.now)]
+        ordered = [_text_of_others(self.left), self.server.text(self.now)]
         ordered += [home.machine.text(self.now) for home in self.homes.values()]
         ordered.append(self._text_of_rest())
         if self.left.crashes and self.left.durable:
-            ordered += [self.disk.text, self._text_of_unborn()]
+            ordered += self._texts_of_the_past()
         unordered = [work.text for work in self.works.values()]
-        unordered += [caller.text for caller in self.callers.values()]
+        last = not self.left.client_crashes
+        unordered += [caller.text_to_the_end if last else caller.text for caller in self.callers.values()]
         unordered += [wire.text for wire in self.wires.values()]
         return ordered, unordered
 
-    def _text_of_unborn(self) -> Text:
-        """Which call each stream is, of those whose work has not begun: after a crash it may begin as interrupted."""
+    def _texts_of_the_past(self) -> list[Text]:
+        """What a crash may bring back that the server's machine does not hold, if there is anything.
+
+        That is what is not on the disk yet; and which call each stream is, of those whose work has not begun: after a
+        crash it may begin as interrupted.
+        """
         unborn = self.witness.opened - self.works.keys()
-        return text_of(tuple([(name, work.number) for name, work in self.arrived.items() if name in unborn]))
+        if self.disk.batch is None and not unborn:
+            return []
+        numbers = tuple([(name, work.number) for name, work in self.arrived.items() if name in unborn])
+        return [self.disk.text, text_of(numbers)]
 
     def _text_of_rest(self) -> Text:
         servers = {name: wire.server_id for name, wire in self.wires.items()}
@@ -300,6 +319,7 @@ class State:
                 len(self.callers),
                 frozenset([(stream_id, self.tokens[stream_id]) for stream_id in self.works]),
                 self.disk.batch is None,
+                self.server_name,
                 self.sessions,
                 tuple([(home.scope, home.wire and self.wires[home.wire].client_id) for home in self.homes.values()]),
                 frozenset([(stream_id, servers.get(wire)) for stream_id, wire in witness.attached.items()]),
@@ -316,5 +336,6 @@ class State:
 
 
 @functools.lru_cache(1_024)
-def _text_of_bounds(bounds: Bounds) -> Text:
-    return text_of(bounds)
+def _text_of_others(left: Bounds) -> Text:
+    """Return what is left of those bounds that say what does happen."""
+    return text_of(others(left))

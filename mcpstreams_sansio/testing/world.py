@@ -13,7 +13,8 @@ from mcpstreams_sansio.errors import LocalProtocolError
 from mcpstreams_sansio.server.config import StreamsConfig
 from mcpstreams_sansio.server.streams import ServerStreams
 from mcpstreams_sansio.testing import crashes, network, people, restarts, strangers
-from mcpstreams_sansio.testing.actions import Bounds, Kind, Peers, Transport, reliable
+from mcpstreams_sansio.testing.actions import Bounds, Kind, Peers, Transport, reliable, spent
+from mcpstreams_sansio.testing.half_open import notice_idle_losses
 from mcpstreams_sansio.testing.homes import fresh_homes
 from mcpstreams_sansio.testing.machines import Shared
 from mcpstreams_sansio.testing.names import FAR, instance_name
@@ -181,6 +182,10 @@ class StreamsWorld:
         self.state.begin()
         _MOVES[Kind(action.kind)].happen(self.state, action.target or "")
 
+    def simplify(self) -> None:
+        """Let the server notice every loss of which it makes no difference when it does."""
+        notice_idle_losses(self.state)
+
     def fork(self) -> Self:
         """Return an independent copy; machines and messages are shared until one of the copies changes them."""
         other = type(self).__new__(type(self))
@@ -191,6 +196,10 @@ class StreamsWorld:
     def key(self) -> Hashable:
         """Return a text that decides the future, whatever things are called and whatever the time is."""
         return self.state.key()
+
+    def spent(self) -> tuple[int, ...]:
+        """Return how often each thing has happened that may happen so often, and need not."""
+        return spent(self.state.bounds, self.state.left)
 
     def check(self) -> None:
         """Check nothing more: what must hold is checked where it happens, in `apply`."""

@@ -41,6 +41,25 @@ def test_each_state_is_met_once_however_many_ways_lead_to_it() -> None:
     assert report.statistics.waiting == 0
 
 
+def test_a_state_in_which_less_can_happen_is_not_met_again() -> None:
+    report = explore(Maze({"start": {"walk": "a", "pay": "a"}, "a": {"pay": "b", "toil": "b"}}))
+    assert report.statistics.states == 4, "b twice: neither is the better one"
+    assert report.statistics.transitions == 4
+
+
+def test_a_state_in_which_more_can_happen_is_another_one() -> None:
+    report = explore(Maze({"start": {"pay": "a", "walk": "a"}, "a": {"walk": "b"}}))
+    assert report.statistics.states == 5, "a and b twice: the better one of each was met later"
+    assert explore(Maze({"start": {"pay": "a"}, "a": {"pay": "start"}})).statistics.states == 2
+
+
+def test_what_makes_no_difference_when_it_happens_happens_at_once() -> None:
+    slippery = Maze({"start": {"on": "ice"}, "shore": {"on": "x"}}, slides={"ice": "shore"}, forbidden="x")
+    report = explore(slippery)
+    assert report.counterexample == Counterexample("stays out", "it is in x", (Action("on"), Action("on")))
+    assert explore(Maze({"b": {"on": "c"}}, slides={"start": "b"})).statistics.states == 2
+
+
 def test_the_depth_is_the_longest_of_the_shortest_ways() -> None:
     assert explore(Maze(DIAMOND)).statistics.depth == 2
     assert explore(Maze(LADDER)).statistics.depth == 101

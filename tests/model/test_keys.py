@@ -3,18 +3,24 @@
 Both are shown on every state of some worlds. What is merged under one key really behaves alike: the same things can
 happen in it, and each leads to the same key again. And neither names, nor the time of day, nor the order in which a
 world happens to keep things makes a second key of the same state.
+
+What a search leaves out besides is shown to lose nothing: states in which less can happen than in another one that is
+the same otherwise, and the moments at which the server notices a loss that no longer matters.
 """
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TypeVar
 
+import attrs
 import pytest
 
-from mcpstreams_sansio.testing import Explorer, StreamsWorld, digest
+from mcpstreams_sansio.testing import Action, Explorer, StreamsWorld, digest, reliable
+from mcpstreams_sansio.testing.actions import OPTIONAL, Bounds, Kind
 from mcpstreams_sansio.testing.state import Counters, State
 
 K = TypeVar("K")
@@ -41,28 +47,64 @@ SETTINGS = [
     "http marker messages=0 cancels=1 copies=1",
 ]
 
-Successors = Mapping[tuple[str, bytes], int]
-"""What can happen, and what key it leads to: how often."""
+SPENDERS = [
+    "multiplexed marker messages=0 cuts=2",
+    "multiplexed marker messages=0 cancels=1 detaches=1",
+    "multiplexed marker messages=0 straggles=1 fades=1 polls=1",
+    "multiplexed marker messages=0 hurries=2",
+    "multiplexed marker messages=0 cancels=1 copies=1",
+    "multiplexed marker messages=0 cuts=1 rivals=1",
+    "multiplexed marker messages=0 crashes=1 durable=1 polls=1",
+    "multiplexed marker messages=0 crashes=1 cuts=1",
+    "multiplexed marker messages=0 asks=1 client_crashes=1 slow_saves=1",
+    "http marker messages=0 releases=1 intrusions=1",
+    "http marker messages=0 asks=1 fades=1",
+    "http draft messages=0 cuts=1 sessions=1",
+    "http stock messages=0 crashes=1 cuts=1",
+]
+"""Worlds in which every kind of thing is met that may happen, and need not."""
+
+NOTHING_LEFT = Bounds()
+
+Spent = tuple[int, ...]
+Place = tuple[bytes, Spent]
+"""All that decides the future."""
+Successors = Mapping[tuple[str, Place], int]
+"""What can happen, and where it leads: how often."""
 
 
-def key_of(world: StreamsWorld) -> bytes:
-    return digest(world.key())
+def key_of(world: StreamsWorld) -> Place:
+    return digest(world.key()), world.spent()
 
 
 def successors(world: StreamsWorld) -> Successors:
-    found: Counter[tuple[str, bytes]] = Counter()
+    return Counter((action.kind, key_of(after)) for action, after in steps(world))
+
+
+def steps(world: StreamsWorld) -> Iterator[tuple[Action, StreamsWorld]]:
     for action in world.actions():
         after = world.fork()
         after.apply(action)
-        found[action.kind, key_of(after)] += 1
-    return found
+        yield action, after
+
+
+def every_state(setting: str) -> Iterator[StreamsWorld]:
+    """Give one world for each place, and nothing is left out."""
+    seen: set[Place] = set()
+    waiting = [StreamsWorld.parse(setting)]
+    while waiting:
+        world = waiting.pop()
+        if key_of(world) not in seen:
+            seen.add(key_of(world))
+            yield world
+            waiting += [after for _, after in steps(world)]
 
 
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_what_has_one_key_behaves_alike(setting: str) -> None:
     """By induction over the steps, it does so for ever: all that is merged can do the same, to the same end."""
     start = StreamsWorld.parse(setting)
-    behaviour: dict[bytes, tuple[Successors, bool]] = {}
+    behaviour: dict[Place, tuple[Successors, bool]] = {}
     waiting = [start]
     merged = 0
     while waiting:
@@ -74,11 +116,79 @@ def test_what_has_one_key_behaves_alike(setting: str) -> None:
             assert found == behaviour[key]
             continue
         behaviour[key] = found
-        for action in world.actions():
-            after = world.fork()
-            after.apply(action)
-            waiting.append(after)
-    assert merged > len(behaviour) // 2, "or it would show little"
+        waiting += [after for _, after in steps(world)]
+    assert merged > len(behaviour) // 4, "or it would show little"
+
+
+@pytest.mark.parametrize("setting", SPENDERS)
+def test_where_more_can_happen_all_can_happen_that_can_elsewhere(setting: str) -> None:
+    """By induction over the steps: then nothing is found only where more was spent, and the same may be relied on."""
+    alike: dict[bytes, list[StreamsWorld]] = {}
+    for world in every_state(setting):
+        alike.setdefault(key_with(world, NOTHING_LEFT), []).append(world)
+    covered = 0
+    for group in alike.values():
+        for more, less in itertools.permutations(group, 2):
+            if can_do_what_can(more, less):
+                covered += 1
+                assert more.settled() == less.settled()
+                assert_can_do_all_that(more, less)
+    assert covered, "or it would show nothing"
+
+
+def can_do_what_can(more: StreamsWorld, less: StreamsWorld) -> bool:
+    """Return whether two worlds are the same, but that in one of them less is spent."""
+    return covers(more.spent(), less.spent()) and key_with(more, less.state.left) == digest(less.key())
+
+
+def key_with(world: StreamsWorld, left: Bounds) -> bytes:
+    """Return the key that a world had if only that were left of what need not happen."""
+    other = world.fork()
+    other.state.left = attrs.evolve(world.state.left, **{name: getattr(left, name) for name in OPTIONAL})
+    return digest(other.key())
+
+
+def assert_can_do_all_that(more: StreamsWorld, less: StreamsWorld) -> None:
+    possible = list(steps(more))
+    for action, after in steps(less):
+        found = [other for same, other in possible if same.kind == action.kind and can_do_what_can(other, after)]
+        assert found, f"{action} can happen only where more was spent"
+    assert reliable_steps(more) == reliable_steps(less)
+
+
+def reliable_steps(world: StreamsWorld) -> Counter[tuple[str, bytes]]:
+    return Counter((action.kind, key_with(after, NOTHING_LEFT)) for action, after in steps(world) if reliable(action))
+
+
+def covers(one: Spent, other: Spent) -> bool:
+    return all(fewer <= more for fewer, more in zip(one, other, strict=True))
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_it_makes_no_difference_when_a_loss_is_noticed_that_changes_nothing(
+    setting: str,
+) -> None:
+    """Whatever happens first, the server's notice or anything else: both orders lead to the same, and show the same."""
+    for world in every_state(setting):
+        calm = noticed(world)
+        gone = world.state.wires.keys() - calm.state.wires.keys()
+        unneeded = [Action(Kind.NOTICE, name) for name in gone]
+        assert [action for action in world.actions() if action not in unneeded] == calm.actions()
+        for action, after in steps(world):
+            one = noticed(after)
+            if action in unneeded:
+                assert key_of(one) == key_of(calm)
+                continue
+            other = calm.fork()
+            other.apply(action)
+            assert set(other.goals()) == set(after.goals())
+            assert key_of(noticed(other)) == key_of(one)
+
+
+def noticed(world: StreamsWorld) -> StreamsWorld:
+    other = world.fork()
+    other.simplify()
+    return other
 
 
 def renamed(world: StreamsWorld) -> StreamsWorld:

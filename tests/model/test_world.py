@@ -88,8 +88,28 @@ def test_the_time_of_day_does_not_matter() -> None:
 
 
 def test_what_can_still_happen_matters() -> None:
-    few, many = (walk(StreamsWorld.parse(f"http marker cuts={cuts}"), "call k1") for cuts in (1, 2))
+    few, many = (walk(StreamsWorld.parse(f"http marker slow_takes={takes}"), "call k1") for takes in (1, 2))
     assert few.key() != many.key()
+
+
+def test_what_need_not_happen_is_counted_beside_the_key() -> None:
+    world = walk(StreamsWorld.parse("multiplexed marker cuts=2"), "connect")
+    again = walk(StreamsWorld.parse("multiplexed marker cuts=2"), "connect", "cut c1", "notice c1", "connect")
+    assert again.key() == world.key()
+    assert sum(world.spent()) == 0
+    assert sum(again.spent()) == 1
+
+
+def test_a_loss_that_no_longer_matters_is_noticed_when_a_world_is_made_simpler() -> None:
+    """As long as a stream is attached there it matters; afterwards nothing refers to the old connection any more."""
+    world = walk(StreamsWorld.parse("multiplexed marker cuts=1"), "call k1", "connect", "up c1", "down c1", "cut c1")
+    world.simplify()
+    assert Action("notice", "c1") in world.actions()
+    after = walk(world, "connect", "up c2", "wait", "up c2")
+    assert Action("notice", "c1") in after.actions()
+    after.simplify()
+    assert Action("notice", "c1") not in after.actions()
+    assert after.effects()[-1] == "server <- connection lost c1"
 
 
 def test_a_fork_goes_its_own_way() -> None:

@@ -15,7 +15,7 @@ Edges = Mapping[str, Mapping[str, str]]
 
 @attrs.define
 class Maze:
-    """A graph that is written down: a node is a state, and a state is its name."""
+    """A graph that is written down: a node is a state, and a state is its name. `pay` and `toil` are counted, too."""
 
     edges: Edges
     node: str = "start"
@@ -23,7 +23,11 @@ class Maze:
     """A node that must not be entered."""
     trap: str | None = None
     """An action that raises what no property foresees."""
+    slides: Mapping[str, str] = attrs.field(factory=dict)
+    """Where a node leads without any action."""
     came_by: str | None = None
+    payments: int = 0
+    toils: int = 0
 
     def actions(self) -> Sequence[Action]:
         return [Action(*name.split()) for name in self.edges.get(self.node, {})]
@@ -33,12 +37,20 @@ class Maze:
             raise ZeroDivisionError("a slip")
         self.node = self.edges[self.node][str(action)]
         self.came_by = action.kind
+        self.payments += action.kind == "pay"
+        self.toils += action.kind == "toil"
+
+    def simplify(self) -> None:
+        self.node = self.slides.get(self.node, self.node)
 
     def fork(self) -> Self:
         return attrs.evolve(self)
 
     def key(self) -> Hashable:
         return ("node", self.node)
+
+    def spent(self) -> tuple[int, ...]:
+        return self.payments, self.toils
 
     def check(self) -> None:
         if self.node == self.forbidden:
@@ -94,11 +106,17 @@ class Courier:
         elif not (self.deduplicates and first in self.received):
             self.received += (first,)
 
+    def simplify(self) -> None:
+        """Whenever anything happens, it makes a difference."""
+
     def fork(self) -> Self:
         return attrs.evolve(self)
 
     def key(self) -> Hashable:
-        return (self.sent, self.road, self.received, self.lost)
+        return (self.sent, self.road, self.received)
+
+    def spent(self) -> tuple[int, ...]:
+        return (self.lost,)
 
     def check(self) -> None:
         if list(self.received) != sorted(set(self.received)):

@@ -36,7 +36,7 @@ def test_a_world_that_options_describe_is_searched() -> None:
     assert result.exit_code == 0
     heading, own, total, end = result.stdout.splitlines()
     assert heading.split() == ["world", "states", "transitions", "depth", "seconds", "states/s"]
-    assert own.split()[:2] == ["own", "44"]
+    assert own.split()[:2] == ["own", "19"]
     assert own.endswith("complete")
     assert total.split()[:2] == ["all", "44"]
     assert end == "ok"
