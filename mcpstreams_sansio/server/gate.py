@@ -109,6 +109,11 @@ class Gate:
             released.append(self._waiting.popleft()[1])
         return released
 
+    def forget(self, connection_id: ConnectionId) -> None:
+        """Let no reply wait any more on a connection that is gone: who comes and goes shall leave nothing behind."""
+        gone = ReplyAllowed(connection_id)
+        self._waiting = deque(pair for pair in self._waiting if pair[1] != gone)
+
     def fail(self) -> list[Gated]:
         """Record nothing more; return what waited for records that will never be durable."""
         self.state = GateState.FAILED

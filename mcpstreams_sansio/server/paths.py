@@ -43,6 +43,8 @@ def remove(registry: Registry, path: Connection) -> None:
     for timer in ConnectionTimer:
         registry.deadlines.clear((timer, path.connection_id))
     registry.touched.pop(path.connection_id, None)
+    if path.holds_back:
+        registry.gate.forget(path.connection_id)
     del registry.connections[path.connection_id]
 
 

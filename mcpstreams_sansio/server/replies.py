@@ -56,17 +56,14 @@ def tell(registry: Registry, path: Connection, telling: Telling) -> None:
 
 
 def let_out(registry: Registry, allowed: ReplyAllowed) -> None:
-    """Say what was held back longest on a connection, unless it is gone: the records that it tells of are durable."""
-    path = registry.connections.get(allowed.connection_id)
-    if path is not None:
-        _say(registry, path, path.next_held())
+    """Say what was held back longest on a connection: the records that it tells of are durable."""
+    path = registry.connections[allowed.connection_id]
+    _say(registry, path, path.next_held())
 
 
 def withdraw(registry: Registry, allowed: ReplyAllowed) -> None:
     """Own up, in place of what was held back longest on a connection: the records that it tells of are lost."""
-    path = registry.connections.get(allowed.connection_id)
-    if path is None:
-        return
+    path = registry.connections[allowed.connection_id]
     match path.next_held():
         case Answer(request_id=request_id):
             refuse(registry, path, request_id, Reason.LOG_FAILED)

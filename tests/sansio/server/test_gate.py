@@ -137,3 +137,14 @@ def test_a_snapshot_forgets_how_many_batches_there_were() -> None:
         gate.record(SECOND)
         gate.admit(ENTRIES)
     assert fresh.snapshot() == used.snapshot()
+
+
+def test_no_reply_waits_on_a_connection_that_is_gone() -> None:
+    gate = guarding()
+    gate.record(FIRST)
+    other = ReplyAllowed(ConnectionId(1))
+    for each in (REPLY, other, START, REPLY):
+        gate.admit(each)
+    gate.forget(REPLY.connection_id)
+    gate.next_batch()
+    assert gate.written() == [other, START]

@@ -75,6 +75,24 @@ def test_a_stream_that_is_acknowledged_while_it_is_given_again_ends_once_that_is
     assert second.heard() == ["end", "result 9"]
 
 
+@pytest.mark.rule("R9", "R13")
+def test_who_asks_and_goes_while_the_disk_is_slow_leaves_nothing_behind() -> None:
+    talk = Conversation(DURABLE)
+    first, patient = talk.connect(), talk.connect()
+    begun(first, talk=talk)
+    talk.say(1)
+    before = talk.machine.snapshot(talk.now)
+    for _ in range(3):
+        visitor = talk.connect()
+        visitor.poll()
+        visitor.poll()
+        visitor.lose()
+    assert talk.machine.snapshot(talk.now) == before
+    patient.poll()
+    talk.sync()
+    assert patient.heard() == ["result poll 0"]
+
+
 @pytest.mark.rule("R9", "P34", "Q9b")
 def test_nobody_is_told_the_reason_of_a_stream_that_is_gone_before_it_is_durable() -> None:
     talk = Conversation(DURABLE)
