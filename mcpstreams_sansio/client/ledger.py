@@ -20,7 +20,7 @@ from mcpstreams_sansio.client.config import ClientConfig
 from mcpstreams_sansio.client.connection_ids import ConnectionIds
 from mcpstreams_sansio.client.effects import ClientStreamsEffect, LeavePath, SaveDue, SendOnPath
 from mcpstreams_sansio.client.inputs import LinkUp, SavedCall, ServerTraits
-from mcpstreams_sansio.client.table import SETTLED_FOR_CALLER
+from mcpstreams_sansio.client.table import SETTLED_FOR_CALLER, CallState
 from mcpstreams_sansio.copies import shallow_copy
 from mcpstreams_sansio.deadlines import Deadlines
 from mcpstreams_sansio.ids import CallId, ConnectionId, RequestId, StreamId
@@ -148,7 +148,8 @@ class Ledger:
             self.asks[ask_id] = call.call_id
 
     def remove(self, call: Call) -> None:
-        """Forget a call."""
+        """Forget a call, of which nothing is left."""
+        assert call.state is CallState.FINISHED, "only what is finished is forgotten"
         self.forget_errand(call)
         self.leave(call)
         del self.calls[call.call_id]

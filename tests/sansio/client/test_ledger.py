@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
+
 from mcpstreams_sansio.client.acks import Acks
 from mcpstreams_sansio.client.calls import Call
 from mcpstreams_sansio.client.connection_ids import ConnectionIds
 from mcpstreams_sansio.client.effects import LeavePath
 from mcpstreams_sansio.client.inputs import LinkUp, ServerTraits
 from mcpstreams_sansio.client.ledger import Ledger, Role, TimerKind
+from mcpstreams_sansio.client.table import CallSignal
 from mcpstreams_sansio.ids import CallId, ConnectionId, Entropy
 from tests.sansio.client.conversation import CONFIG
 
@@ -110,6 +113,9 @@ def test_what_is_removed_leaves_nothing_behind() -> None:
     books.expect_reply(call)
     books.wake(call, 1.0)
     books.wake(call, 1.0, TimerKind.ANSWERS)
+    with pytest.raises(AssertionError, match="only what is finished is forgotten"):
+        books.remove(call)
+    call.step(CallSignal.GIVE_UP)
     books.remove(call)
     empty = ledger()
     empty.connection_ids.next()

@@ -416,6 +416,20 @@ def test_what_waits_at_the_server_is_worth_a_resume(completed: bool, pending: bo
     assert done == ["1: tries resume", "c2 <- resume s1 after 1 #2"]
 
 
+@pytest.mark.rule("P27", "P31")
+def test_a_call_that_waited_for_a_link_asks_first_as_well() -> None:
+    talk = Conversation(config=attrs.evolve(CONFIG, poll_first=True))
+    talk.link_up()
+    talk.call()
+    talk.creates()
+    talk.link_down()
+    assert talk.wait(1.0) == []
+    assert talk.state() is CallState.STRANDED
+    assert talk.link_up() == ["1: tries poll", "c2 <- poll s1", "c2 <- ack s1 1"]
+    assert talk.state() is CallState.POLLING
+    assert talk.polled("1.1", pending=True) == ["1: tries resume", "c2 <- resume s1 after 1 #2"]
+
+
 @pytest.mark.rule("P26", "P27")
 def test_a_stream_that_is_only_quiet_is_asked_again_after_its_minimum() -> None:
     talk = polling()

@@ -373,18 +373,41 @@ def test_h6_an_unknown_event_is_reported_and_the_call_still_ends() -> None:
 def test_i6_missing_credentials_end_every_call() -> None:
     driven = followed()
     driven.call()
-    assert (
-        driven.heads(4, 401)
-        == [
-            "drop c3: finished",
-            "drop c4: finished",
-            "2: ends with doubt: client failed @0",
-            "1: ends with doubt: client failed @1",
-            "failed: unauthorized",
-        ]
-        or driven.client.link_state is LinkState.FAILED
-    )
+    assert driven.heads(4, 401) == [
+        "drop c3: finished",
+        "drop c4: finished",
+        "1: ends with doubt: client failed @1",
+        "2: ends with doubt: client failed @0",
+        "failed: unauthorized",
+    ]
+    assert driven.client.link_state is LinkState.FAILED
     assert driven.wait(1_000.0) == []
+
+
+def stands(driven: Driven) -> LinkState:
+    """Return how the link stands, which each input may change."""
+    return driven.client.link_state
+
+
+def test_i6_so_do_those_of_an_exchange_of_the_session_before_and_no_other_session_is_begun() -> None:
+    driven = followed()
+    driven.call()
+    driven.call()
+    assert driven.heads(4, 404) == ["drop c4: finished", "disconnected"]
+    assert stands(driven) is LinkState.DOWN
+    assert driven.heads(5, 401) == [
+        "drop c3: finished",
+        "drop c5: finished",
+        "1: ends with doubt: client failed @1",
+        "2: ends with not run: client failed @0",
+        "3: ends with doubt: client failed @0",
+        "failed: unauthorized",
+    ]
+    assert stands(driven) is LinkState.FAILED
+    assert driven.wait(1_000.0) == []
+    assert driven.call() == ["4: ends with not run: client failed @0"]
+    assert driven.closes() == ["closed"]
+    assert stands(driven) is LinkState.CLOSED
 
 
 @pytest.mark.rule("H9")

@@ -9,7 +9,7 @@ from mcpstreams_sansio.server.config import StreamsConfig
 from mcpstreams_sansio.server.effects import BodyKind
 from mcpstreams_sansio.server.table import StreamState
 from mcpstreams_sansio.wire.revisions import AfterLoss
-from tests.sansio.server.conversation import KEY, MARKER, STOCK, Conversation
+from tests.sansio.server.conversation import KEY, MARKER, STOCK, Conversation, token_of
 
 # ---------------------------------------------------------------------------------------------------- ids that clash
 
@@ -264,3 +264,22 @@ def test_a_session_alone_entitles_nobody_but_its_principal(who: str | None) -> N
     assert talk.state() is StreamState.DETACHED
     also_ann.cancelled(7)
     assert talk.application() == ["cancel s1: cancelled"]
+
+
+# --------------------------------------------------------------------------------------------------- what is gone stays
+
+
+@pytest.mark.rule("R6", "P34", "Q9a")
+@pytest.mark.parametrize("through", [1, 2, 3])
+def test_what_is_acknowledged_of_a_stream_that_is_gone_changes_nothing(through: int) -> None:
+    talk = Conversation()
+    line, other = talk.connect(), talk.connect()
+    line.call(peer=MARKER)
+    talk.say(1)
+    other.cancel(11)
+    assert talk.state() is StreamState.GONE
+    other.ack(through, token=token_of("s1"))
+    assert talk.state() is StreamState.GONE
+    assert other.poll() == "error cancelled"
+    other.resume(9)
+    assert other.heard() == ["result 11", "error 9 cancelled"]
