@@ -1,148 +1,128 @@
 """Change every cell of the state tables, one at a time, and see who notices.
 
-Tools that mutate code leave out what a module says at its top level, so the tables need one of their own. Each cell
-gets every other answer that it could give: every other state to go to, or never. What could never happen may happen,
-without any change of state.
+Tools that mutate code leave out what a module says at its top level, so the tables need one of their own. Run it from
+the root of the project::
 
-Run it from the root of the project, on a machine that has nothing else to do::
+    python -m tests.mutation.cells stream call link
+    python -m tests.mutation.cells call --cell SENT/LOSS
 
-    python -m tests.mutation.cells stream
-    python -m tests.mutation.cells call --processes 4 > cells.txt
-
-Each mutant is tried in a process of its own: first by the tests of the rooms that use the table, without those of the
-table itself, then by the quick worlds. What nobody notices is printed last, and has to be shown to be equivalent.
+First each test of the core is run, and each quick world searched, to see which cells it looks up. Then each mutant is
+tried in a copy of the process. What nobody notices has to be in `tests/mutation/equivalents.py`, with the reason; and
+nobody may notice what is there.
 """
 
 from __future__ import annotations
 
 import argparse
-import contextlib
-import enum
-import io
-import multiprocessing
 import os
 import sys
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from types import ModuleType
-from typing import Final, TypeAlias, final
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final, final
 
 import attrs
 import pytest
 
-from mcpstreams_sansio.client import calls, link
-from mcpstreams_sansio.client.link import LINK_TABLE
-from mcpstreams_sansio.client.table import CALL_TABLE
-from mcpstreams_sansio.server import stream
-from mcpstreams_sansio.server.table import STREAM_TABLE
-from mcpstreams_sansio.tables import Forbidden, Table, Transition, never, to
-from mcpstreams_sansio.testing import QUICK
-from trio_bindings.cli.searches import search
+from mcpstreams_sansio.testing import QUICK, Configuration
+from tests.mutation.equivalents import EQUIVALENTS
+from tests.mutation.mutants import SUBJECTS, Mutant, mutants
+from tests.mutation.trials import tried
+from tests.mutation.witnesses import Test, Witness, World, heard, in_order
 
-Cell: TypeAlias = tuple[enum.IntEnum, enum.IntEnum]
-AnyTable: TypeAlias = Table[enum.IntEnum, enum.IntEnum]
-
-SECONDS: Final = 60
-"""How long a test is waited for: a mutant may make something run for ever."""
-STATES: Final = 50_000
-"""More than any quick world has: a mutant may make it a larger one."""
-
-
-@final
-@attrs.frozen
-class Subject:
-    """A table, the name by which a module looks it up, and the tests that should notice."""
-
-    module: ModuleType
-    name: str
-    table: AnyTable
-    tests: Sequence[str]
-
-
-CLIENT_TESTS: Final = ("tests/sansio/client", "--deselect=tests/sansio/client/test_table.py")
-SUBJECTS: Final = {
-    "stream": Subject(
-        stream,
-        "STREAM_TABLE",
-        STREAM_TABLE,  # type: ignore[arg-type]  # it is only read
-        ("tests/sansio/server", "--deselect=tests/sansio/server/test_table.py"),
-    ),
-    "call": Subject(calls, "CALL_TABLE", CALL_TABLE, CLIENT_TESTS),  # type: ignore[arg-type]  # it is only read
-    "link": Subject(link, "LINK_TABLE", LINK_TABLE, CLIENT_TESTS),  # type: ignore[arg-type]  # it is only read
-}
-
-
-@enum.unique
-class Notice(enum.Enum):
-    """Who noticed a mutant."""
-
-    NOBODY = "nobody"
-    TESTS = "tests"
-    WORLDS = "worlds"
+NOBODY: Final = "nobody"
+TESTS: Final = (
+    "tests/sansio",
+    "tests/spec",
+    "tests/cases",
+    "--deselect=tests/sansio/client/test_table.py",
+    "--deselect=tests/sansio/server/test_table.py",
+)
+"""All tests of the core but those of the tables themselves, which read there what is right."""
 
 
 @final
-@attrs.frozen
-class Mutant:
-    """A table with one cell changed."""
+@attrs.define(eq=False)
+class Trials:
+    """A plugin of pytest, which tries mutants in place of running the tests that were collected."""
 
-    cell: Cell
-    answer: Transition[enum.IntEnum] | Forbidden
+    mutants: Sequence[Mutant]
+    worlds: Sequence[Configuration]
+    results: Path | None = None
+    """Where each result is written at once; what is there already is not tried again."""
+    noticed: dict[str, str] = attrs.field(factory=dict)
+    """What noticed each mutant: `nobody`, or its kind and name."""
 
-    @property
-    def name(self) -> str:
-        """What its cell is called."""
-        state, signal = self.cell
-        return f"{state.name}/{signal.name}"
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """Try all of them.
 
-    def __str__(self) -> str:
-        return f"{self.name} -> {self.answer.target.name if isinstance(self.answer, Transition) else 'never'}"
+        Raises:
+            pytest.Session.Interrupted: Some of the tests could not be collected.
+        """
+        if session.testsfailed:
+            raise session.Interrupted("errors during collection")
+        if self.results is not None and self.results.exists():
+            self.noticed |= dict(line.split(": ", 1) for line in self.results.read_text("utf-8").splitlines())
+        self._try_all([Test(item) for item in session.items] + [World(each) for each in self.worlds])
+        return True
 
+    def _try_all(self, witnesses: Sequence[Witness]) -> None:
+        subjects = list({mutant.subject.name: mutant.subject for mutant in self.mutants}.values())
+        accounts = [heard(witness, subjects) for witness in witnesses]
+        latest: dict[str, Witness] = {}
+        for mutant in self.mutants:
+            if str(mutant) in self.noticed:
+                continue
+            verdict = tried(mutant, in_order(accounts, mutant, latest.get(mutant.place)))
+            who = verdict.witness
+            if who is None:
+                self._note(mutant, NOBODY, verdict.seconds)
+            else:
+                latest[mutant.place] = who
+                self._note(mutant, f"{who.kind.value} {who.name}", verdict.seconds)
 
-def mutants(table: AnyTable) -> Iterator[Mutant]:
-    """Return all of them."""
-    for cell, answer in table.items():
-        state, _ = cell
-        match answer:
-            case Transition(target):
-                yield from (Mutant(cell, to(each, "mutant")) for each in type(state) if each is not target)
-                yield Mutant(cell, never("mutant"))
-            case Forbidden():
-                yield Mutant(cell, to(state, "mutant"))
-
-
-def notice(name: str, mutant: Mutant) -> Notice:
-    """Try a mutant in this process, which is not good for anything else any more."""
-    subject = SUBJECTS[name]
-    setattr(subject.module, subject.name, {**subject.table, mutant.cell: mutant.answer})
-    with contextlib.redirect_stdout(io.StringIO()):
-        passed = pytest.main(["-x", "-q", "-p", "no:cacheprovider", f"--timeout={SECONDS}", *subject.tests]) == 0
-    if not passed:
-        return Notice.TESTS
-    for each in QUICK:
-        found = search(each, STATES, lambda statistics, seconds: True)
-        if found.failure is not None or not found.complete:
-            return Notice.WORLDS
-    return Notice.NOBODY
+    def _note(self, mutant: Mutant, who: str, seconds: float) -> None:
+        self.noticed[str(mutant)] = who
+        print(f"{mutant}: {who} ({seconds:.1f} s)", flush=True)
+        if self.results is not None:
+            with self.results.open("a", encoding="utf-8") as results:
+                results.write(f"{mutant}: {who}\n")
 
 
 def main() -> int:
-    """Try all mutants of a table; return 0 if somebody noticed each of them."""
-    parser = argparse.ArgumentParser(description="Change every cell of a state table, and see who notices.")
-    parser.add_argument("table", choices=SUBJECTS)
-    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--cell", help="only this one, as STATE/SIGNAL")
+    """Try all mutants of some tables; return 0 if each of them is noticed, or excused and not noticed."""
+    parser = argparse.ArgumentParser(description="Change every cell of the state tables, and see who notices.")
+    parser.add_argument("tables", nargs="+", choices=SUBJECTS, metavar="TABLE", help=", ".join(SUBJECTS))
+    parser.add_argument("--cell", action="append", help="only this one, as STATE/SIGNAL; may be said again")
+    parser.add_argument("--tests", nargs="+", default=TESTS, help="files of tests, in place of all those of the core")
+    parser.add_argument("--worlds", nargs="*", help="names of quick worlds, in place of all of them")
+    parser.add_argument("--results", type=Path, help="a file to go on from, and to write results to")
     arguments = parser.parse_args()
-    chosen = [each for each in mutants(SUBJECTS[arguments.table].table) if arguments.cell in (None, each.name)]
-    unnoticed = []
-    alone = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(arguments.processes, alone, max_tasks_per_child=1) as pool:
-        for mutant, who in zip(chosen, pool.map(notice, [arguments.table] * len(chosen), chosen), strict=True):
-            print(f"{mutant}: {who.value}", flush=True)
-            if who is Notice.NOBODY:
-                unnoticed.append(mutant)
-    print(f"{len(chosen)} mutants, {len(unnoticed)} unnoticed", *unnoticed, sep="\n")
-    return 1 if unnoticed else 0
+    chosen = [
+        mutant
+        for table in dict.fromkeys(arguments.tables)
+        for mutant in mutants(SUBJECTS[table])
+        if arguments.cell is None or mutant.place.split()[1] in arguments.cell
+    ]
+    worlds = [each for each in QUICK if arguments.worlds is None or each.name in arguments.worlds]
+    trials = Trials(chosen, worlds, arguments.results)
+    os.environ["HYPOTHESIS_PROFILE"] = "mutants"
+    if code := pytest.main(["-s", "-p", "no:terminal", "-p", "no:cacheprovider", *arguments.tests], [trials]):
+        return code
+    return judged({str(mutant): trials.noticed[str(mutant)] for mutant in chosen})
+
+
+def judged(noticed: Mapping[str, str]) -> int:
+    """Say how many were noticed by what, and what is wrong; return 0 if nothing is."""
+    kinds = Counter(who.split()[0] for who in noticed.values())
+    print(f"{len(noticed)} mutants:", ", ".join(f"{kind} {count}" for kind, count in sorted(kinds.items())))
+    equivalent = [mutant for mutant, who in noticed.items() if who == NOBODY and mutant in EQUIVALENTS]
+    holes = [mutant for mutant, who in noticed.items() if who == NOBODY and mutant not in EQUIVALENTS]
+    untrue = [f"{mutant}: {who}" for mutant, who in noticed.items() if who != NOBODY and mutant in EQUIVALENTS]
+    print(f"{len(equivalent)} equivalent")
+    print(f"{len(holes)} unnoticed", *holes, sep="\n")
+    print(f"{len(untrue)} taken for equivalent, and noticed", *untrue, sep="\n")
+    return 1 if holes or untrue else 0
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from enum import IntEnum
 from multiprocessing.synchronize import Event
 from types import ModuleType
 from typing import Final, Protocol, TypeAlias, final
@@ -18,9 +19,7 @@ from typing import Final, Protocol, TypeAlias, final
 import attrs
 
 from mcpstreams_sansio.client import calls
-from mcpstreams_sansio.client.table import CALL_TABLE
 from mcpstreams_sansio.server import stream
-from mcpstreams_sansio.server.table import STREAM_TABLE
 from mcpstreams_sansio.testing import (
     SETTLES,
     Configuration,
@@ -116,14 +115,15 @@ Tell: TypeAlias = Callable[[Statistics, float], bool]
 
 
 @contextlib.contextmanager
-def _recorded(module: ModuleType, name: str, table: object) -> Iterator[None]:
-    """Put a table that remembers in the place of another."""
-    usual = getattr(module, name)
-    setattr(module, name, table)
+def _recorded(module: ModuleType, name: str) -> Iterator[RecordedTable[IntEnum, IntEnum]]:
+    """Put a table that remembers in the place of the one that is used, which may be wrong on purpose."""
+    used = getattr(module, name)
+    recorded = RecordedTable[IntEnum, IntEnum](used)
+    setattr(module, name, recorded)
     try:
-        yield
+        yield recorded
     finally:
-        setattr(module, name, usual)
+        setattr(module, name, used)
 
 
 @contextlib.contextmanager
@@ -138,12 +138,11 @@ def _uncollected() -> Iterator[None]:
 
 def search(configuration: Configuration, max_states: int | None, tell: Tell) -> Found:
     """Search one world to its end, or until somebody wants no more."""
-    server_cells, client_cells = RecordedTable(STREAM_TABLE), RecordedTable(CALL_TABLE)
     world, begin = configuration.world(), time.perf_counter()
     most = configuration.max_states if max_states is None else max_states
     with (
-        _recorded(stream, "STREAM_TABLE", server_cells),
-        _recorded(calls, "CALL_TABLE", client_cells),
+        _recorded(stream, "STREAM_TABLE") as server_cells,
+        _recorded(calls, "CALL_TABLE") as client_cells,
         _uncollected(),
     ):
         explorer = Explorer(world, [SETTLES], max_states=most, key_digest=digest)
