@@ -28,7 +28,7 @@ from mcpstreams_sansio.server.effects import (
     WorkInterrupted,
     WriteLog,
 )
-from mcpstreams_sansio.server.inputs import StreamsInput
+from mcpstreams_sansio.server.inputs import AckReceived, StreamsInput
 from mcpstreams_sansio.server.records import EntryKind
 from mcpstreams_sansio.testing.actions import Peers
 from mcpstreams_sansio.testing.application import Work, WorkState, called_number
@@ -47,13 +47,22 @@ def tell_server(state: State, *events: StreamsInput) -> None:
     while waiting:
         event = waiting.popleft()
         state.happened.append((Role.SERVER_IS_TOLD, event))
-        state.promised.hear(event)
+        if not _may_be_too_late(state, event):
+            state.promised.hear(event)
         state.server, effects = state.server.handle(event, state.now)
         for effect in effects:
             state.happened.append((Role.SERVER_WANTS, effect))
             carry_out(effect, state)
             if isinstance(effect, Write) and _taken_at_once(state, effect):
                 waiting.append(Written(effect.connection_id))
+
+
+def _may_be_too_late(state: State, event: StreamsInput) -> bool:
+    """Return whether an acknowledgement comes from a client that is gone: any time may have passed meanwhile."""
+    if not isinstance(event, AckReceived):
+        return False
+    wire = state.wire_of_server(event.connection_id)
+    return wire is None or wire.client is End.GONE
 
 
 def disk_of(state: State) -> Disk | None:
