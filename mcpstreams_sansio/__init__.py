@@ -144,6 +144,7 @@ from mcpstreams_sansio.server.inputs import (
 )
 from mcpstreams_sansio.server.machine import PeerConnected, Server, ServerConfig, ServerEffect, ServerInput
 from mcpstreams_sansio.server.policies import StreamPolicies, StreamPolicy
+from mcpstreams_sansio.server.record_lines import decode_record, encode_record
 from mcpstreams_sansio.server.records import (
     AnswerLogged,
     EntriesDropped,
@@ -337,10 +338,12 @@ __all__ = [
     "WriteLog",
     "Written",
     "decode_message",
+    "decode_record",
     "encode_comment",
     "encode_event",
     "encode_line",
     "encode_message",
+    "encode_record",
     "error_response",
     "event_id",
     "first_refusal",
