@@ -88,7 +88,9 @@ class Kind(enum.StrEnum):
     POLL = "poll"
     """Somebody with the token polls the stream of `k1`, from elsewhere."""
     SAVE = "save"
-    """The caller of `k1` keeps its call where it outlives the client's process, or its outcome."""
+    """The caller of `k1` keeps its call where it outlives the client's process, as it is asked to; or its outcome."""
+    KEEP = "keep"
+    """The caller of `k1` does so although nobody asks it to: it keeps its call, or what leads to its end once more."""
     SAVED = "saved"
     """What the caller was writing outlives the process from now on."""
     CRASH_CLIENT = "crash-client"
@@ -123,6 +125,7 @@ UNRELIABLE: Final = frozenset(
         Kind.CRASH,
         Kind.GIVE_UP,
         Kind.CRASH_CLIENT,
+        Kind.KEEP,
         Kind.COPY,
         Kind.INTRUDE,
     }
@@ -169,7 +172,10 @@ class Bounds:
     rivals: int = 0
     """How many more clients take a call up."""
     client_crashes: int = 0
-    """How often the client's process ends. With it callers keep their calls where they outlive it."""
+    """How often the client's process ends. With it callers keep their calls where they outlive it, whenever they are
+    asked to."""
+    unasked_saves: int = 0
+    """How often a caller keeps something although nobody has asked it to."""
     slow_saves: int = 0
     """How often what a caller keeps is not written at once."""
     slow_writes: int = 0

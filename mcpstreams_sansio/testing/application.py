@@ -317,7 +317,7 @@ class Caller:
         if self.store is None:
             return self.text
         blank = attrs.evolve(self, store=attrs.evolve(self.store, kept=None))
-        return text_of((blank, self.store.kept is None, self.may_save))
+        return text_of((blank, self.store.kept is None, self.may_keep))
 
     @property
     def name(self) -> str:
@@ -337,18 +337,26 @@ class Caller:
     @property
     def is_to_act(self) -> bool:
         """The call goes no further without it."""
-        waits = self.store is not None and (self.store.waits or (self.outcome is not None and self.may_save))
-        return bool(self.unanswered) or self.saved is not None or waits
+        waits = self.store is not None and self.store.under_way is not None
+        return bool(self.unanswered) or self.saved is not None or self.is_to_save or waits
 
     @property
-    def may_save(self) -> bool:
-        """It has something that it does not keep yet: what it has taken, what the machine wants kept, the outcome."""
+    def is_to_save(self) -> bool:
+        """It has something to keep: its call, as it was asked to, or the outcome."""
         store = self.store
-        if store is None or store.done or store.under_way is not None or self.saved is not None:
+        if store is None or not store.is_free or self.saved is not None:
+            return False
+        return store.due if self.outcome is None else self.outcome != DIED
+
+    @property
+    def may_keep(self) -> bool:
+        """It has something that it does not keep yet, and was not asked to."""
+        store = self.store
+        if store is None or not store.is_free or self.saved is not None:
             return False
         if self.outcome is not None:
-            return self.outcome != DIED
-        return store.due or (store.kept is not None and store.kept.position < self.taken)
+            return store.ending is not None
+        return not store.due and (store.kept is None or store.kept.position < self.taken)
 
     def see(self, item: ItemReceived) -> Self:
         """See a message.

@@ -47,6 +47,7 @@ from mcpstreams_sansio.testing.application import (
 from mcpstreams_sansio.testing.homes import Home
 from mcpstreams_sansio.testing.properties import Violation
 from mcpstreams_sansio.testing.state import Role, State
+from mcpstreams_sansio.testing.stores import Kept
 from mcpstreams_sansio.testing.wires import End, Post, Wire
 from mcpstreams_sansio.wire.jsonrpc import Request, Response, encode_message
 from mcpstreams_sansio.wire.refusals import Reason
@@ -174,8 +175,26 @@ def _finished(effect: CallFinished, state: State) -> None:
     caller = state.callers[effect.call_id]
     sent = sum(work.sent for work in state.works.values() if work.number == caller.number)
     _check_outcome(state, caller, effect.outcome)
-    caller = state.callers[effect.call_id] = caller.finish(effect, sent)
+    caller = state.callers[effect.call_id] = _with_ending(state, caller.finish(effect, sent), effect)
     _check_missed(state, caller)
+
+
+def _with_ending(state: State, caller: Caller, end: CallFinished) -> Caller:
+    """Return a caller with what it may keep in place of the outcome (rule R23).
+
+    Raises:
+        Violation: A call that is kept beyond its process came to an end to which nothing leads once more.
+    """
+    store = caller.store
+    if store is None or caller.cancelled:
+        return caller
+    saved = end.saved_after(end.position)
+    if saved is None:
+        raise Violation("an end can be reached once more", f"nothing leads to the end of call {caller.number} again")
+    if not state.left.unasked_saves:
+        return caller
+    ending = Kept(attrs.evolve(saved, key_age=0.0), caller.seen, end.position)
+    return attrs.evolve(caller, store=attrs.evolve(store, ending=ending))
 
 
 def _check_missed(state: State, caller: Caller) -> None:

@@ -49,6 +49,7 @@ LARGE: Final = (
     Configuration("rivals-and-slow-callers", "multiplexed marker messages=2 slow_takes=1 rivals=1"),
     Configuration("restarts-and-stragglers", "multiplexed marker messages=0 straggles=1 client_crashes=1"),
     Configuration("releases", "multiplexed marker messages=0 cuts=1 detaches=1 releases=1"),
+    Configuration("http-restarts-and-unread", "http marker messages=2 client_crashes=1 max_unread=1"),
     Configuration("http-polls-first", "http marker messages=0 cuts=1 hurries=1 poll_first=1"),
 )
 """Worlds of a few thousand states and more, the largest one first."""
@@ -96,10 +97,14 @@ QUICK: Final = (
     Configuration("copies", "multiplexed marker messages=0 cuts=1 cancels=1 copies=1"),
     Configuration("crash-and-copies", "multiplexed marker messages=0 crashes=1 copies=1 durable=1"),
     Configuration("http-copies", "http marker messages=0 cancels=1 copies=1 durable=1"),
-    Configuration("restarts", "multiplexed marker client_crashes=1 slow_saves=1 slow_takes=1"),
+    Configuration("restarts", "multiplexed marker client_crashes=1 unasked_saves=1 slow_saves=1 slow_takes=1"),
+    Configuration("two-restarts", "multiplexed marker messages=0 client_crashes=2"),
+    Configuration("restarts-and-window", "multiplexed marker messages=3 client_crashes=1 window=2"),
+    Configuration("restarts-and-timers", "multiplexed marker messages=0 hurries=1 client_crashes=1"),
     Configuration("restarts-and-questions", "multiplexed marker messages=0 asks=1 client_crashes=1"),
     Configuration("restarts-and-cancels", "multiplexed marker messages=0 cancels=1 client_crashes=1"),
     Configuration("http-restarts", "http marker client_crashes=1 slow_saves=1"),
+    Configuration("http-unasked-saves", "http marker messages=0 client_crashes=1 unasked_saves=1"),
     Configuration("http-draft", "http draft messages=2 cuts=2"),
     Configuration("http-draft-restarts", "http draft messages=2 cuts=1 client_crashes=1"),
     Configuration("http-draft-sessions", "http draft messages=0 cuts=1 sessions=1 cancels=1"),

@@ -147,7 +147,7 @@ def rival(state: State, name: str) -> None:
     home, state.spare = state.spare[0], state.spare[1:]
     state.homes[home.name] = home
     call_id = state.fresh_call()
-    state.callers[call_id] = attrs.evolve(caller.let_go(saved), saved=None, home=home.name)
+    state.callers[call_id] = attrs.evolve(caller.let_go(saved), saved=None, store=None, home=home.name)
     tell_client(state, home.name, AttachCall(call_id, saved, state.fresh_entropy()))
 
 

@@ -61,7 +61,7 @@ from mcpstreams_sansio.wire.strict_json import decode_json, encode_json
 
 _ONLY_IN_A_WORLD: Final = (
     *("crashes", "durable", "room", "stalls", "window"),  # the server would have to be another one
-    *("client_crashes", "slow_saves"),  # whoever plays is one process
+    *("client_crashes", "unasked_saves", "slow_saves"),  # whoever plays is one process
     *("slow_writes", "slow_stops"),  # nobody outside of the binding decides that
     *("polls", "copies", "intrusions"),  # they come from elsewhere, over no wire
 )

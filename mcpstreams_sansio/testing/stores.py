@@ -29,13 +29,21 @@ class Kept:
 
 @final
 @attrs.frozen
+class Outcome:
+    """What came of the call: with it nothing else is needed any more."""
+
+
+@final
+@attrs.frozen
 class Store:
     """Where one caller keeps its call."""
 
     kept: Kept | None = None
     """What is there: it outlives the process."""
-    under_way: Kept | None = None
+    under_way: Kept | Outcome | None = None
     """What is being written."""
+    ending: Kept | None = None
+    """What leads to the end of the call once more, if that was told and may be kept in place of the outcome."""
     due: bool = False
     """The machine wants the call to be saved."""
     done: bool = False
@@ -46,14 +54,23 @@ class Store:
         """The call goes no further before something is written."""
         return self.due or self.under_way is not None
 
-    def write(self, kept: Kept) -> Self:
-        """Begin to write."""
-        return attrs.evolve(self, under_way=kept, due=False)
+    @property
+    def is_free(self) -> bool:
+        """Something more may be written."""
+        return not self.done and self.under_way is None
 
-    def written(self, kept: Kept) -> Self:
+    def write(self, what: Kept | Outcome) -> Self:
+        """Begin to write."""
+        return attrs.evolve(self, under_way=what, due=False, ending=None)
+
+    def written(self) -> Self:
         """It is written."""
-        return attrs.evolve(self, kept=kept, under_way=None)
+        match self.under_way:
+            case Kept() as kept:
+                return attrs.evolve(self, kept=kept, under_way=None)
+            case _:
+                return attrs.evolve(self, under_way=None, done=True)
 
     def after_crash(self) -> Self:
         """Return what the next process finds."""
-        return attrs.evolve(self, under_way=None, due=False)
+        return attrs.evolve(self, under_way=None, ending=None, due=False)

@@ -58,6 +58,7 @@ _MOVES: Final[Mapping[Kind, _Move]] = {
     Kind.HURRY: _Move(network.can_hurry, network.hurry),
     Kind.POLL: _Move(strangers.can_poll, strangers.poll),
     Kind.SAVE: _Move(restarts.can_save, restarts.save),
+    Kind.KEEP: _Move(restarts.can_keep, restarts.keep),
     Kind.SAVED: _Move(restarts.can_report_saved, restarts.report_saved),
     Kind.CRASH_CLIENT: _Move(restarts.can_crash_client, restarts.crash_client),
     Kind.RIVAL: _Move(people.can_rival, people.rival),

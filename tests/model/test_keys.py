@@ -38,7 +38,7 @@ SETTINGS = [
     "multiplexed draft messages=0 cuts=1 hurries=1",
     "multiplexed marker messages=0 crashes=1 durable=1",
     "multiplexed marker messages=0 asks=1 crashes=1 durable=1",
-    "multiplexed marker messages=1 client_crashes=1",
+    "multiplexed marker messages=0 client_crashes=1 unasked_saves=1",
     "http marker messages=0 straggles=1 crashes=1",
     "http marker messages=1 slow_takes=1 straggles=1",
     "http draft messages=0 cuts=1 sessions=1",

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+import attrs
 import pytest
 
-from mcpstreams_sansio.testing import Always, StreamsWorld, explore
+from mcpstreams_sansio.client.effects import CallFinished, CallResult
+from mcpstreams_sansio.testing import Action, Always, StreamsWorld, Violation, explore
 from mcpstreams_sansio.testing.application import DIED, Caller
+from mcpstreams_sansio.testing.client_side import carry_out
+from mcpstreams_sansio.testing.stores import Store
 
 
 def restored(caller: Caller, world: StreamsWorld) -> bool:
@@ -42,3 +46,82 @@ def test_the_searches_meet_it(what: str) -> None:
     found = explore(world, [Always(what, met)], max_states=20_000).counterexample
     assert found is not None
     assert found.property_name == what
+
+
+# ------------------------------------------------------------------------------------------------- what nobody asks for
+
+UNASKED = "multiplexed marker messages=0 client_crashes=1 unasked_saves=1"
+ASKED = ("call k1", "connect", "save k1", "up c1", "succeed k1", "down c1")
+
+
+def walked(setting: str, *path: str) -> StreamsWorld:
+    world = StreamsWorld.parse(setting)
+    for step in path:
+        kind, _, target = step.partition(" ")
+        assert Action(kind, target or None) in world.actions(), step
+        world.apply(Action(kind, target or None))
+    return world
+
+
+def store_in(world: StreamsWorld) -> Store:
+    (caller,) = world.state.callers.values()
+    assert caller.store is not None
+    return caller.store
+
+
+def possible(world: StreamsWorld) -> set[str]:
+    return {str(action) for action in world.actions()} & {"save k1", "keep k1"}
+
+
+def test_a_caller_saves_what_it_is_asked_to() -> None:
+    setting = "multiplexed marker messages=0 client_crashes=1"
+    assert possible(walked(setting, "call k1")) == set()
+    assert possible(walked(setting, "call k1", "connect")) == {"save k1"}
+    assert possible(walked(setting, *ASKED, "save k1", "down c1")) == {"save k1"}
+
+
+def test_it_may_keep_a_call_before_it_goes_out() -> None:
+    world = walked(UNASKED, "call k1", "keep k1")
+    kept = store_in(world).kept
+    assert kept is not None
+    assert (kept.saved.sent, possible(world)) == (False, set())
+
+
+def test_in_place_of_the_outcome_it_may_keep_what_leads_there() -> None:
+    ended = walked(UNASKED, *ASKED, "save k1", "down c1")
+    assert possible(ended) == {"save k1", "keep k1"}
+    ended.apply(Action("keep", "k1"))
+    kept = store_in(ended).kept
+    assert kept is not None
+    assert (kept.saved.taken, kept.position, possible(ended)) == (1, 2, {"save k1"})
+    ended.apply(Action("crash-client"))
+    (caller,) = ended.state.callers.values()
+    assert (caller.outcome, caller.saved) == (None, kept.saved)
+
+
+def test_an_outcome_that_is_being_written_may_be_lost() -> None:
+    setting = "multiplexed marker messages=0 client_crashes=1 slow_saves=3"
+    begun = walked(setting, *ASKED[:3], "saved k1", *ASKED[3:], "save k1", "saved k1", "down c1", "save k1")
+    lost, written = begun.fork(), begun.fork()
+    lost.apply(Action("crash-client"))
+    written.apply(Action("saved", "k1"))
+    written.apply(Action("crash-client"))
+    assert [caller.outcome for caller in lost.state.callers.values()] == [None]
+    assert [caller.outcome for caller in written.state.callers.values()] == ["CallResult"]
+
+
+@pytest.mark.rule("R23")
+def test_a_caller_that_was_not_asked_to_save_what_has_changed_is_seen() -> None:
+    world = walked(UNASKED, *ASKED)
+    ((call_id, caller),) = world.state.callers.items()
+    world.state.callers[call_id] = attrs.evolve(caller, store=attrs.evolve(store_in(world), due=False))
+    with pytest.raises(Violation, match="what brings a call back is asked for"):
+        world.apply(Action("crash-client"))
+
+
+@pytest.mark.rule("R23")
+def test_an_end_to_which_nothing_leads_is_seen() -> None:
+    world = walked(UNASKED, "call k1")
+    (call_id,) = world.state.callers
+    with pytest.raises(Violation, match="an end can be reached once more"):
+        carry_out(CallFinished(call_id, 1, CallResult({"number": 1})), world.state)

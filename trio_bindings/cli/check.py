@@ -41,6 +41,7 @@ _HELP: Final = {
     "rivals": "How many more clients take a call up.",
     "crashes": "How often the process of the server ends, and another one takes its place.",
     "client_crashes": "How often the process of the client ends, and another one begins.",
+    "unasked_saves": "How often a caller keeps something although nobody has asked it to.",
     "slow_saves": "How often what a caller keeps is not written at once.",
     "slow_writes": "Writes that the transport does not take at once.",
     "slow_takes": "How often the caller does not come back at once for more.",

@@ -6,9 +6,12 @@ from collections.abc import Callable
 
 import attrs
 
-from mcpstreams_sansio.client import answering, application, calls, endings, ledger, positions, streams
+from mcpstreams_sansio.client import answering, application, calls, delivery, endings, ledger, positions, streams
 from mcpstreams_sansio.client.asks import Open, Outstanding
-from mcpstreams_sansio.client.inputs import AnswerAsk, AttachCall, SavedCall
+from mcpstreams_sansio.client.effects import SaveDue
+from mcpstreams_sansio.client.inputs import AnswerAsk, AttachCall, MessageReceived, SavedCall
+from mcpstreams_sansio.wire.jsonrpc import Notification
+from mcpstreams_sansio.wire.streams import STREAM_CREATE
 from tests.model.planted.fault import Found, Patch, around, planted
 
 
@@ -74,7 +77,7 @@ def forgets_its_answers(patch: Patch) -> None:
 
 @planted(
     "rule R24",
-    Found("multiplexed marker messages=0 asks=1 client_crashes=1", "a question is answered once", 16),
+    Found("multiplexed marker messages=0 asks=1 client_crashes=1", "what brings a call back is asked for", 10),
 )
 def answers_before_that_is_saved(patch: Patch) -> None:
     """A second process may be asked again, and answer otherwise."""
@@ -127,3 +130,38 @@ def forgets_the_ids_of_what_was_taken(patch: Patch) -> None:
 def presents_the_cursor_of_what_was_taken(patch: Patch) -> None:
     """The event id of a call that is kept is that of what was taken of it."""
     patch.setattr(positions.Positions, "told_cursor", property(lambda at: at.cursor or None))
+
+
+@planted(
+    "rule R6",
+    Found("multiplexed marker messages=3 client_crashes=1 window=2", "every call is settled", 0),
+    Found("http marker messages=2 client_crashes=1 max_unread=1", "an answer in the end", 25),
+)
+def asks_nobody_to_save_for_room(patch: Patch) -> None:
+    """A caller that has taken all that it may without keeping it is not asked to, and nothing more comes."""
+    patch.setattr(calls.Call, "must_be_saved", lambda *_: False)
+
+
+@planted(
+    "rule R23",
+    Found("multiplexed marker messages=0 client_crashes=1", "what brings a call back is asked for", 6),
+    Found("http draft messages=0 client_crashes=1", "what brings a call back is asked for", 8),
+)
+def asks_nobody_to_save_a_token(patch: Patch) -> None:
+    """A caller is not told that its call can be brought back by something new."""
+    receive = delivery._RECEIVERS[STREAM_CREATE]
+
+    def create(known: ledger.Ledger, event: MessageReceived, message: Notification) -> None:
+        receive(known, event, message)
+        known.effects[:] = [effect for effect in known.effects if not isinstance(effect, SaveDue)]
+
+    patch.setitem(delivery._RECEIVERS, STREAM_CREATE, create)
+
+
+@planted(
+    "rule R23",
+    Found("multiplexed marker messages=0 client_crashes=1", "an end can be reached once more", 7),
+)
+def ends_a_call_for_good(patch: Patch) -> None:
+    """With the end of a call nothing is told that would lead to it once more."""
+    patch.setattr(endings, "_keep", lambda *_: endings._NOTHING_KEPT)
