@@ -113,6 +113,21 @@ def test_a_call_that_had_no_room_is_attached_again_in_the_same_way() -> None:
     assert talk.progresses(4) == ["1: progress 3 @4"]
 
 
+@pytest.mark.rule("R4", "P31")
+def test_so_is_a_call_that_has_asked_first() -> None:
+    talk = Conversation(config=attrs.evolve(CONFIG, poll_first=True))
+    talk.link_up()
+    talk.call()
+    talk.creates()
+    assert talk.progresses(3) == []
+    assert talk.wait(1.0) == ["1: tries poll", "c1 <- poll s1"]
+    assert talk.polled("1.1", pending=True) == ["1: tries resume", "c1 <- resume s1 after 1 #2"]
+    assert talk.state() is CallState.REATTACHING
+    assert talk.says(OLD_ERROR) == []
+    assert talk.ends(4) == []
+    assert talk.progresses(2) == ["1: progress 1 @2"]
+
+
 def test_what_is_kept_of_an_error_goes_with_the_attempt() -> None:
     talk = taken_up()
     talk.says(OLD_ERROR)

@@ -75,6 +75,16 @@ def test_what_an_exchange_brought_before_it_was_paused_comes_again() -> None:
     assert talk.take(4) == ["1: tries resume", "leave c1", "c2 <- resume s1 after 4 #2 at s1_4"]
 
 
+@pytest.mark.rule("R21", "R23")
+def test_who_comes_back_for_what_had_no_room_is_refused_like_anybody_who_comes_back() -> None:
+    talk = crowded(http=True)
+    talk.progresses(5, path=1)
+    talk.take(4)
+    assert talk.state() is CallState.RECOVERING
+    assert talk.refuses(2, 429) == []
+    assert talk.wait(2.0) == ["1: tries resume", "c3 <- resume s1 after 4 #3 at s1_4"], "the call itself was taken"
+
+
 def test_an_untagged_exchange_keeps_what_was_under_way_when_it_was_paused() -> None:
     talk = crowded(http=True, draft=True)
     assert talk.progresses(5, path=1) == ["1: progress 4 @5"]

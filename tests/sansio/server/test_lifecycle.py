@@ -11,6 +11,7 @@ from mcpstreams_sansio.server.table import StreamState
 from mcpstreams_sansio.wire.jsonrpc import MAX_ID_LENGTH, Response
 from mcpstreams_sansio.wire.streams import ResumeInterval
 from tests.sansio.server.conversation import KEY, MARKER, STOCK, Conversation, Way
+from tests.sansio.server.scenes import delivered_again
 
 # ------------------------------------------------------------------------------------------------- not resumable
 
@@ -238,3 +239,17 @@ def test_of_a_call_that_is_over_no_more_is_kept_than_why() -> None:
     [gone] = talk.machine._registry.streams.values()
     assert (gone.request_id, gone.peer, gone.attempts, gone.key_digest, gone.log.size) == (0, Peer(), {}, None, 0)
     assert line.poll() == "error cancelled"
+
+
+@pytest.mark.rule("R15", "Q7e")
+def test_a_stream_that_is_let_go_while_its_rest_is_written_is_kept_for_its_client_as_long_as_any_other() -> None:
+    scene = delivered_again()
+    scene.talk.release()
+    assert scene.talk.state() is StreamState.COMPLETED
+    scene.talk.wait(scene.talk.config.max_interval - 1.0)
+    assert scene.talk.state() is StreamState.COMPLETED
+    scene.talk.wait(1.0)
+    assert scene.talk.state() is StreamState.GONE
+    scene.client.heard()
+    scene.client.resume(13)
+    assert scene.client.heard() == ["error 13 expired"]
