@@ -26,14 +26,14 @@ def test_c2_two_positions_never_share_a_cursor() -> None:
 
 
 def test_c2_a_stream_without_a_name_is_refused_before_anyone_sees_its_cursor() -> None:
-    with pytest.raises(LocalProtocolError, match="empty"):
+    with pytest.raises(LocalProtocolError, match=r"\Aa stream id must not be empty\Z"):
         event_id(StreamId(""), 1)
 
 
 @pytest.mark.rule("Q12")
 @pytest.mark.parametrize("text", ["", "_", "_0", "_1", "__", "%_1", "1", "_GET_stream"])
 def test_c2_no_cursor_names_a_stream_without_a_name(text: str) -> None:
-    with pytest.raises(RemoteProtocolError):
+    with pytest.raises(RemoteProtocolError, match=r"\Aan event id is malformed\Z"):
         parse_event_id(text)
 
 

@@ -102,9 +102,9 @@ def test_n5_empty_data_is_an_event_and_a_comment_is_none(wire: bytes, expected: 
 
 @pytest.mark.parametrize("event_id", ["1\n2", "1\r2", "1\r\n2", "\n", "1\0"])
 def test_n7_an_id_that_would_break_the_framing_is_refused(event_id: str) -> None:
-    with pytest.raises(LocalProtocolError):
+    with pytest.raises(LocalProtocolError, match=r"\Aa line end or a NUL stands where the format cannot carry it\Z"):
         encode_event(SSEEvent("x", id=event_id))
-    with pytest.raises(LocalProtocolError):
+    with pytest.raises(LocalProtocolError, match=r"\Aa line end or a NUL stands where the format cannot carry it\Z"):
         encode_payload(b"{}", event_id)
 
 

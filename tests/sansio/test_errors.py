@@ -43,7 +43,7 @@ def test_a_subclass_keeps_whose_fault_it_is() -> None:
     class StreamFullError(LocalProtocolError):
         pass
 
-    with pytest.raises(LocalProtocolError, match="the stream is full"):
+    with pytest.raises(LocalProtocolError, match=r"\Athe stream is full\Z"):
         raise StreamFullError("the stream is full")
 
 

@@ -100,7 +100,7 @@ def test_a_secret_finds_itself_in_a_table() -> None:
 
 def test_a_secret_cannot_be_changed() -> None:
     secret = Secret(TOKEN)
-    with pytest.raises(attrs.exceptions.FrozenInstanceError):
+    with pytest.raises(attrs.exceptions.FrozenInstanceError, match=r"\Acan't set attribute\Z"):
         secret._value = "another"  # type: ignore[misc]  # that it is forbidden is what is tested
     assert secret.reveal() == TOKEN
 
@@ -149,7 +149,7 @@ def test_a_name_has_256_bits_and_may_stand_in_a_header(seed: bytes) -> None:
 @pytest.mark.rule("Q11a")
 @pytest.mark.parametrize("seed", [b"", bytes(15), "x" * 32, None], ids=repr)
 def test_what_could_be_guessed_is_no_seed(seed: object) -> None:
-    with pytest.raises(LocalProtocolError, match="a seed is made of at least 16 bytes"):
+    with pytest.raises(LocalProtocolError, match=r"\Aa seed is made of at least 16 bytes\Z"):
         Entropy(seed)  # type: ignore[arg-type]  # what a caller without a type checker may pass
 
 

@@ -30,7 +30,7 @@ def test_a_call_begins_where_nothing_can_be_sent() -> None:
 
 
 def test_what_a_state_forbids_is_a_fault_of_the_machine() -> None:
-    with pytest.raises(AssertionError, match="RESPONSE in STRANDED: no path is its own"):
+    with pytest.raises(AssertionError, match=r"\ARESPONSE in STRANDED: no path is its own\Z"):
         call().step(CallSignal.RESPONSE)
 
 

@@ -56,19 +56,19 @@ def test_some_watching_can_be_switched_off(name: str) -> None:
 
 @pytest.mark.parametrize("value", [0.5, math.inf, math.nan])
 def test_pauses_never_shrink_with_each_attempt(value: float) -> None:
-    with pytest.raises(ValueError, match=r"^retry_factor must be a number of at least 1"):
+    with pytest.raises(ValueError, match=r"\Aretry_factor must be a number of at least 1\Z"):
         attrs.evolve(CONFIG, retry_factor=value)
 
 
 @pytest.mark.parametrize("value", [-0.1, 1.1, math.nan])
 def test_jitter_is_a_part_of_the_pause(value: float) -> None:
-    with pytest.raises(ValueError, match=r"^retry_jitter must be from 0 to 1"):
+    with pytest.raises(ValueError, match=r"\Aretry_jitter must be from 0 to 1\Z"):
         attrs.evolve(CONFIG, retry_jitter=value)
 
 
 @pytest.mark.parametrize("value", ["", "short", "x" * 65, "has.a.dot", "has space"])
 def test_an_instance_can_stand_in_request_ids_and_attempts(value: str) -> None:
-    with pytest.raises(ValueError, match=r"^instance must be 8 to 64"):
+    with pytest.raises(ValueError, match=r"\Ainstance must be 8 to 64 of A-Z a-z 0-9 _ -\Z"):
         ClientConfig(instance=value)
 
 

@@ -251,10 +251,10 @@ def test_a_client_is_closed_once_and_does_nothing_after_that() -> None:
         Notify("n"),
         MakeCall(CallId(9), "tools/call", None, SEED),
     ):
-        with pytest.raises(LocalProtocolError, match="the client was closed"):
+        with pytest.raises(LocalProtocolError, match=r"\Athe client was closed\Z"):
             driven.tell(event)
     driven.cut(1)
-    with pytest.raises(LocalProtocolError, match="the client was closed"):
+    with pytest.raises(LocalProtocolError, match=r"\Athe client was closed\Z"):
         driven.closes()
     assert driven.wait(1_000.0) == []
 
@@ -314,31 +314,31 @@ def test_what_is_wrong_whatever_the_time_comes_before_what_is_due() -> None:
     refused(driven, Notify("n", {"_meta": {"mcpstreams/key": 1}}), "not the application's")
     refused(driven, Notify("notifications/cancelled"), "by the package itself")
     refused(driven, Notify("n", {"x": math.nan}))
-    with pytest.raises(LocalProtocolError, match="must not go back"):
+    with pytest.raises(LocalProtocolError, match=r"\Athe time must be a number of seconds, and must not go back\Z"):
         driven.client.handle(DeadlineReached(), -1.0)
     assert driven.tell(DeadlineReached()) == ["drop c1: silent", "not reached", "1: ends with not run: unreached @0"]
 
 
 @pytest.mark.parametrize("capabilities", [{"streams": {}}, {"experimental": {"mcpstreams/resumable-streams": {}}}])
 def test_an_application_does_not_declare_what_is_declared_here(capabilities: JSONObject) -> None:
-    with pytest.raises(LocalProtocolError, match="neither streams nor the marker"):
+    with pytest.raises(LocalProtocolError, match=r"\Aan application declares neither streams nor the marker\Z"):
         Client(CONFIG, Framing.LINES, INFO, capabilities)
 
 
 def test_what_a_client_says_of_itself_has_to_be_json() -> None:
-    with pytest.raises(LocalProtocolError, match="JSON"):
+    with pytest.raises(LocalProtocolError, match=r"\ANaN and infinity are not JSON\Z"):
         Client(CONFIG, Framing.LINES, {**INFO, "more": math.inf})
 
 
 @pytest.mark.rule("R13")
 @pytest.mark.parametrize("info", ["me", None, [], {}, {"name": "me"}, {"version": "1"}, {"name": "me", "version": 1}])
 def test_a_client_says_its_name_and_its_version(info: JSONObject) -> None:
-    with pytest.raises(LocalProtocolError, match="its name and its version"):
+    with pytest.raises(LocalProtocolError, match=r"\Aan application says its name and its version, both as text\Z"):
         Client(CONFIG, Framing.LINES, info)
 
 
 def test_http_needs_to_know_where_to() -> None:
-    with pytest.raises(LocalProtocolError, match="HTTP needs an endpoint"):
+    with pytest.raises(LocalProtocolError, match=r"\AHTTP needs an endpoint\Z"):
         Client(CONFIG, Framing.HTTP, INFO)
 
 

@@ -111,9 +111,9 @@ def test_an_event_id_has_a_greatest_length() -> None:
     text = event_id(longest, 1)
     assert len(text) == MAX_EVENT_ID_LENGTH
     assert parse_event_id(text) == (longest, 1)
-    with pytest.raises(LocalProtocolError, match="too long"):
+    with pytest.raises(LocalProtocolError, match=r"\Aa stream id is too long for an event id\Z"):
         event_id(longest, 10)
-    with pytest.raises(RemoteProtocolError, match="too long") as caught:
+    with pytest.raises(RemoteProtocolError, match=r"\Aan event id is too long\Z") as caught:
         parse_event_id(text + "0")
     assert caught.value.error_code == INVALID_PARAMS
 

@@ -94,7 +94,7 @@ def test_after_the_end_no_data_is_taken_and_nothing_has_changed() -> None:
     decoder = LineDecoder()
     decoder.receive_data(b"a\nb")
     decoder.receive_eof()
-    with pytest.raises(LocalProtocolError, match="end"):
+    with pytest.raises(LocalProtocolError, match=r"\Ano data can follow the end\Z"):
         decoder.receive_data(b"c\n")
     decoder.receive_eof()
     assert taken(decoder) == [b"a", b"b"]
@@ -112,7 +112,7 @@ def test_a_line_has_room_for_a_large_message_by_default() -> None:
 
 
 def test_a_line_of_no_bytes_at_all_is_no_limit() -> None:
-    with pytest.raises(ValueError, match="max_line_size"):
+    with pytest.raises(ValueError, match=r"\A'max_line_size' must be >= 1: 0\Z"):
         LineDecoder(max_line_size=0)
 
 

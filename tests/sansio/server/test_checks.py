@@ -169,7 +169,7 @@ def test_a_mistake_of_the_caller_changes_nothing_and_processes_no_deadline(
 def test_time_does_not_go_back(talk: Conversation, now: float) -> None:
     talk.wait(600)
     before = talk.machine.snapshot(talk.now)
-    with pytest.raises(LocalProtocolError):
+    with pytest.raises(LocalProtocolError, match=r"\Athe time must be a number of seconds, and must not go back\Z"):
         talk.machine.handle(ConnectionLost(HERE), now)
     assert talk.machine.snapshot(talk.now) == before
 

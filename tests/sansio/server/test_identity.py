@@ -34,7 +34,7 @@ def shaken(
 @pytest.mark.rule("R13")
 @pytest.mark.parametrize("info", ["me", None, [], {}, {"name": "me"}, {"version": "1"}, {"name": "me", "version": 1}])
 def test_a_server_says_its_name_and_its_version(info: JSONObject) -> None:
-    with pytest.raises(LocalProtocolError, match="its name and its version"):
+    with pytest.raises(LocalProtocolError, match=r"\Aan application says its name and its version, both as text\Z"):
         ServerIdentity(instance="instance-1", server_info=info)
 
 

@@ -638,13 +638,13 @@ def test_recovering_is_the_first_thing_or_is_refused() -> None:
     for first in (DeadlineReached(), Recover(())):
         streams = ServerStreams(DURABLE)
         streams.handle(first, 0.0)
-        with pytest.raises(LocalProtocolError, match="before anything else"):
+        with pytest.raises(LocalProtocolError, match=r"\Aa machine recovers before anything else, or not at all\Z"):
             streams.handle(Recover(()), 0.0)
 
 
 @pytest.mark.rule("R13")
 def test_only_what_keeps_a_log_recovers() -> None:
-    with pytest.raises(LocalProtocolError, match="durable log"):
+    with pytest.raises(LocalProtocolError, match=r"\Aonly a server with a durable log recovers anything\Z"):
         ServerStreams().handle(Recover(()), 0.0)
 
 
@@ -669,7 +669,7 @@ def test_a_server_that_promises_to_outlive_its_process_begins_with_its_log() -> 
         server.handle(A_PEER, 0.0)
     assert server.handle(Recover(()), 0.0) == []
     server.handle(A_PEER, 0.0)
-    with pytest.raises(LocalProtocolError, match="before anything else"):
+    with pytest.raises(LocalProtocolError, match=r"\Aa machine recovers before anything else, or not at all\Z"):
         server.handle(Recover(()), 0.0)
 
 

@@ -94,7 +94,7 @@ def test_a_check_raises_what_handling_would_and_changes_nothing() -> None:
     talk.connect().call()
     before = talk.machine.snapshot(0)
     talk.machine.check(SendMessage(StreamId("s1"), Notification("notifications/message")))
-    with pytest.raises(LocalProtocolError):
+    with pytest.raises(LocalProtocolError, match=r"\Athere never was such a connection\Z"):
         talk.machine.check(Written(ConnectionId(1)))
     assert talk.machine.snapshot(0) == before
 
@@ -186,7 +186,7 @@ def test_of_inputs_that_come_at_once_those_before_a_wrong_one_count() -> None:
     opened = ConnectionOpened(ConnectionId(1), Framing.LINES, Scope("a"))
     pong = Reply(ConnectionId(1), Response("p", {}))
     wrong = Reply(ConnectionId(2), Response("p", {}))
-    with pytest.raises(LocalProtocolError):
+    with pytest.raises(LocalProtocolError, match=r"\Athere never was such a connection\Z"):
         machine.handle_all([opened, pong, wrong, pong], 0.0)
     assert machine.handle(DeadlineReached(), 0.0) == other.handle_all([opened, pong], 0.0) != []
     assert machine.snapshot(0.0) == other.snapshot(0.0)

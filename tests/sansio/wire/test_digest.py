@@ -93,5 +93,5 @@ def test_no_params_are_empty_params() -> None:
 
 
 def test_meta_is_an_object() -> None:
-    with pytest.raises(RemoteProtocolError, match=r"params\._meta: not an object"):
+    with pytest.raises(RemoteProtocolError, match=r"\Aparams\._meta: not an object\Z"):
         call_digest(Request(1, "a", {"_meta": 5}))

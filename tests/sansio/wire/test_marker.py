@@ -67,7 +67,7 @@ def test_every_attempt_can_be_read_again(instance: str, number: int) -> None:
     ],
 )
 def test_what_is_no_attempt_is_refused_without_repeating_it(text: object) -> None:
-    with pytest.raises(RemoteProtocolError) as caught:
+    with pytest.raises(RemoteProtocolError, match=r"\Ahere: not <instance>\.<number>\Z") as caught:
         Attempt.parse(text, "here")
     assert str(caught.value) == "here: not <instance>.<number>"
     assert caught.value.error_code == INVALID_PARAMS
@@ -81,7 +81,7 @@ def test_no_attempt_is_made_of_an_instance_that_could_not_be_read(instance: str)
 
 @pytest.mark.parametrize("number", [-1, 10**15])
 def test_no_attempt_is_made_of_a_number_that_could_not_be_read(number: int) -> None:
-    with pytest.raises(LocalProtocolError, match="number of an attempt"):
+    with pytest.raises(LocalProtocolError, match=r"\Anumber of an attempt is from 0 to 999999999999999\Z"):
         Attempt("a", number)
 
 

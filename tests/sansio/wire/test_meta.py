@@ -47,7 +47,7 @@ def refused(params: JSONObject) -> str:
     """Return what each reader says of params that all of them refuse."""
     texts = set()
     for read in (parse_call_key, read_attempt, read_after, read_acks):
-        with pytest.raises(RemoteProtocolError) as caught:
+        with pytest.raises(RemoteProtocolError, match=r"\Aparams\._meta: not an object\Z") as caught:
             read(params)
         assert caught.value.error_code == INVALID_PARAMS
         texts.add(str(caught.value))
@@ -120,7 +120,7 @@ def test_a_message_without_our_keys_says_nothing(params: JSONObject | None) -> N
 @pytest.mark.parametrize("meta", [None, [], "x", 5])
 def test_meta_is_an_object(meta: JSONValue) -> None:
     assert refused({"_meta": meta}) == "params._meta: not an object"
-    with pytest.raises(RemoteProtocolError, match=r"result\._meta: not an object"):
+    with pytest.raises(RemoteProtocolError, match=r"\Aresult\._meta: not an object\Z"):
         meta_of({"_meta": meta}, "result")
 
 
@@ -149,14 +149,14 @@ def test_another_key_is_refused_and_not_repeated(key: JSONValue) -> None:
 @pytest.mark.rule("R14")
 @pytest.mark.parametrize("attempt", ["a", 1, None])
 def test_another_attempt_is_refused(attempt: JSONValue) -> None:
-    with pytest.raises(RemoteProtocolError, match=r"params\._meta\.mcpstreams/attempt: not <instance>\.<number>"):
+    with pytest.raises(RemoteProtocolError, match=r"\Aparams\._meta\.mcpstreams/attempt: not <instance>\.<number>\Z"):
         read_attempt({"_meta": {"mcpstreams/attempt": attempt}})
 
 
 @pytest.mark.rule("R1")
 @pytest.mark.parametrize("after", [-1, 1.0, "1", True, None])
 def test_a_cursor_is_a_position(after: JSONValue) -> None:
-    with pytest.raises(RemoteProtocolError) as caught:
+    with pytest.raises(RemoteProtocolError, match=r"\Aparams\._meta\.mcpstreams/after: not a position\Z") as caught:
         read_after({"_meta": {"mcpstreams/after": after}})
     assert str(caught.value) == "params._meta.mcpstreams/after: not a position"
     assert caught.value.error_code == INVALID_PARAMS
@@ -184,7 +184,7 @@ def test_create_announces_how_much_may_be_unacknowledged() -> None:
     assert read_window({"mcpstreams/window": unstructure(window), "mcpstreams/seq": 1}) == window
     assert read_window({"mcpstreams/seq": 1}) is None
     assert read_window(None) is None
-    with pytest.raises(RemoteProtocolError, match=r"params\._meta\.mcpstreams/window\.bytes: missing"):
+    with pytest.raises(RemoteProtocolError, match=r"\Aparams\._meta\.mcpstreams/window\.bytes: missing\Z"):
         read_window({"mcpstreams/window": {"entries": 5}})
 
 
@@ -249,7 +249,7 @@ def test_an_application_needs_no_meta(holder: JSONObject | None) -> None:
 
 @pytest.mark.parametrize("holder", ["text", "", 5, 0, True, [{}], b"", object()])
 def test_what_an_application_gives_is_an_object(holder: object) -> None:
-    with pytest.raises(LocalProtocolError, match="an object"):
+    with pytest.raises(LocalProtocolError, match=r"\Aparams are an object, and so is a result\Z"):
         check_application_meta(holder)
 
 
@@ -265,5 +265,5 @@ def test_a_key_that_is_no_text_is_none_of_ours() -> None:
 
 @pytest.mark.parametrize("meta", [None, [], "x"])
 def test_the_meta_of_an_application_is_an_object(meta: JSONValue) -> None:
-    with pytest.raises(LocalProtocolError, match="_meta is an object"):
+    with pytest.raises(LocalProtocolError, match=r"\A_meta is an object\Z"):
         check_application_meta({"_meta": meta})

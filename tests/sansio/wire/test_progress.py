@@ -26,7 +26,7 @@ def test_what_is_no_token_asks_for_nothing(token: JSONValue) -> None:
 
 
 def test_metadata_that_is_no_object_is_refused() -> None:
-    with pytest.raises(RemoteProtocolError):
+    with pytest.raises(RemoteProtocolError, match=r"\Aparams\._meta: not an object\Z"):
         progress_token({"_meta": 1})
 
 

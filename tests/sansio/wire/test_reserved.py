@@ -30,7 +30,7 @@ def test_a_method_of_the_package_is_refused(method: str) -> None:
 
 @pytest.mark.parametrize("method", [None, 5, b"ping", ["ping"]])
 def test_what_is_no_text_is_no_method(method: object) -> None:
-    with pytest.raises(LocalProtocolError, match="must be a string"):
+    with pytest.raises(LocalProtocolError, match=r"\Amethod must be a string\Z"):
         check_application_method(method)
 
 

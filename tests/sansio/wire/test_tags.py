@@ -115,7 +115,7 @@ def test_a_message_without_a_tag_stays_as_it_is(message: Message) -> None:
 @pytest.mark.rule("R1")
 @pytest.mark.parametrize("sequence", [0, -1, 1.0, "1", True, None])
 def test_a_sequence_is_a_number_from_one(sequence: JSONValue) -> None:
-    with pytest.raises(RemoteProtocolError) as caught:
+    with pytest.raises(RemoteProtocolError, match=r"\Aresult\._meta\.mcpstreams/seq: not a position\Z") as caught:
         read_tag(Response(1, {"_meta": {"streamId": "s", "mcpstreams/seq": sequence}}))
     assert str(caught.value) == "result._meta.mcpstreams/seq: not a position"
     assert caught.value.error_code == INVALID_PARAMS
@@ -124,7 +124,7 @@ def test_a_sequence_is_a_number_from_one(sequence: JSONValue) -> None:
 @pytest.mark.rule("R4")
 @pytest.mark.parametrize("stream", [{}, {"streamId": ""}, {"streamId": 5}, {"streamId": None}])
 def test_a_sequence_has_a_stream(stream: JSONObject) -> None:
-    with pytest.raises(RemoteProtocolError) as caught:
+    with pytest.raises(RemoteProtocolError, match=r"\Aparams\._meta\.streamId: not a stream's id\Z") as caught:
         read_tag(Notification("a", {"_meta": {**stream, "mcpstreams/seq": 1}}))
     assert str(caught.value) == "params._meta.streamId: not a stream's id"
     assert caught.value.error_code == INVALID_PARAMS
@@ -133,7 +133,7 @@ def test_a_sequence_has_a_stream(stream: JSONObject) -> None:
 @pytest.mark.parametrize("read", [read_tag, untagged, stream_hint])
 def test_meta_is_an_object(read: object) -> None:
     assert callable(read)
-    with pytest.raises(RemoteProtocolError, match=r"params\._meta: not an object"):
+    with pytest.raises(RemoteProtocolError, match=r"\Aparams\._meta: not an object\Z"):
         read(Notification("a", {"_meta": []}))
 
 
