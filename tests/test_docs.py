@@ -33,7 +33,7 @@ from docs._ext.found import (
     numbers_of,
     texts,
 )
-from docs._ext.planted import planted_faults
+from docs._ext.planted import TITLES_BELOW, planted_faults
 from docs._ext.rules import cases, named, rules, surroundings
 from docs._ext.worlds import worlds
 from mcpstreams_sansio import ClientEffect, ClientInput, ServerEffect, ServerInput, testing
@@ -56,6 +56,7 @@ from mcpstreams_sansio.wire.revisions import REVISIONS, RevisionRules
 from mcpstreams_sansio.wire.tags import read_tag
 from tests.closed_unions import members
 from tests.model.planted.faults import FAULTS
+from tests.model.planted.on_the_wire import FAULTS as BELOW
 from tests.sources import BINDINGS, CORE, ROOT, module_name, parse, python_files, shown
 from tests.spec.case_ids import CASES
 from tests.spec.rule_ids import RULES
@@ -351,7 +352,11 @@ def test_everything_else_that_may_be_cited_is_shown_once() -> None:
 
 def test_every_planted_fault_is_shown_with_how_it_is_found() -> None:
     assert "planted-faults" in {name for page in PAGES for name, _ in DIRECTIVE.findall(page.read_text("utf-8"))}
-    shown_faults = [row for row in rows(planted_faults()) if row[0] != "Fault"]
+    shown = [row for row in rows(planted_faults()) if row[0] != "Fault"]
+    shown_faults = [row for row in shown if len(row) > len(TITLES_BELOW)]
+    shown_below = [row for row in shown if len(row) == len(TITLES_BELOW)]
+    assert [row[1] for row in shown_below] == [fault.text for fault in BELOW]
+    assert all(all(row) for row in shown_below)
     faults = [fault for group in FAULTS.values() for fault in group]
     assert [row[1] for row in shown_faults if row[0]] == [fault.text for fault in faults]
     assert [row[4].strip("`") for row in shown_faults] == [found.setting for fault in faults for found in fault.found]

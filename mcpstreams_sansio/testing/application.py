@@ -438,7 +438,7 @@ class Caller:
         if store is None or store.done or self.outcome == DIED:
             return self
         if store.kept is None:
-            return attrs.evolve(self, outcome=DIED, unanswered=(), store=store.after_crash())
+            return attrs.evolve(self, outcome=DIED, unanswered=(), saved=None, store=store.after_crash())
         kept = store.kept
         return attrs.evolve(
             self,

@@ -230,11 +230,14 @@ def _check_outcome(state: State, caller: Caller, outcome: Outcome) -> None:
 
 
 def _can_be_lost(state: State, caller: Caller, reason: Reason) -> bool:
-    """Return whether a caller is told rightly that another client has its call or its answer, or that room ran out."""
+    """Return whether a caller is told rightly that another client has its call or its answer, or that room ran out.
+
+    Whoever has taken a call over may cancel it afterwards: it is lost then all the same, for the one who had it before.
+    """
     others = [each for each in state.callers_of(caller.number) if each is not caller]
     match reason:
         case Reason.SUPERSEDED:
-            return any(other.outcome is None or other.has_its_answer for other in others)
+            return any(other.outcome is None or other.has_its_answer or other.cancelled for other in others)
         case Reason.FINISHED:
             return any(other.has_its_answer for other in others)
         case Reason.CANCELLED:

@@ -8,8 +8,9 @@ import attrs
 import pytest
 
 from mcpstreams_sansio.client.effects import CallFinished, CallResult
+from mcpstreams_sansio.client.inputs import SavedCall
 from mcpstreams_sansio.testing import Action, Always, StreamsWorld, Violation, explore
-from mcpstreams_sansio.testing.application import DIED, Caller
+from mcpstreams_sansio.testing.application import DIED, Caller, Guarantee
 from mcpstreams_sansio.testing.client_side import carry_out
 from mcpstreams_sansio.testing.stores import Store
 
@@ -125,3 +126,9 @@ def test_an_end_to_which_nothing_leads_is_seen() -> None:
     (call_id,) = world.state.callers
     with pytest.raises(Violation, match="an end can be reached once more"):
         carry_out(CallFinished(call_id, 1, CallResult({"number": 1})), world.state)
+
+
+def test_a_call_that_was_let_go_is_gone_with_its_process_unless_it_was_kept() -> None:
+    let_go = Caller(1, Guarantee.EXACTLY_ONCE, store=Store()).let_go(SavedCall("a.1", "tools/call", None, 0))
+    died = let_go.crash()
+    assert (died.outcome, died.saved) == (DIED, None)

@@ -310,6 +310,7 @@ def test_what_is_missing_is_with_another_client() -> None:
     ("reason", "other"),
     [
         (Reason.SUPERSEDED, SHARED),
+        (Reason.SUPERSEDED, attrs.evolve(SHARED.cancel(), outcome="CallCancelled")),
         (Reason.FINISHED, attrs.evolve(SHARED, outcome="CallResult")),
         (Reason.CANCELLED, SHARED.cancel()),
     ],
