@@ -297,6 +297,8 @@ class Caller:
     asked: tuple[RequestId, ...] = ()
     """Every question that it was handed."""
     unanswered: tuple[RequestId, ...] = ()
+    attempts: int = 0
+    """How often its client has tried to reach the server about the call, since anything last went wrong."""
     cancelled: bool = False
     """It no longer wants the result."""
     saved: SavedCall | None = None

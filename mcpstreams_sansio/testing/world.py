@@ -14,6 +14,7 @@ from mcpstreams_sansio.server.config import StreamsConfig
 from mcpstreams_sansio.server.streams import ServerStreams
 from mcpstreams_sansio.testing import crashes, network, people, restarts, strangers
 from mcpstreams_sansio.testing.actions import Bounds, Kind, Peers, Transport, reliable, spent
+from mcpstreams_sansio.testing.attempts import count_attempts
 from mcpstreams_sansio.testing.half_open import notice_idle_losses
 from mcpstreams_sansio.testing.homes import fresh_homes
 from mcpstreams_sansio.testing.machines import Shared
@@ -180,8 +181,10 @@ class StreamsWorld:
         Raises:
             Violation: It shows that something does not hold.
         """
+        before = self.state.left
         self.state.begin()
         _MOVES[Kind(action.kind)].happen(self.state, action.target or "")
+        count_attempts(self.state, before)
 
     def simplify(self) -> None:
         """Let the server notice every loss of which it makes no difference when it does."""

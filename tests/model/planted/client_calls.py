@@ -54,8 +54,8 @@ def client_gives_up_at_once(patch: Patch) -> None:
 
 @planted(
     "case G2",
-    Found("multiplexed draft messages=0 cuts=1 hurries=1", "every call is settled", 7),
-    Found("http draft messages=0 cuts=1 hurries=1", "every call is settled", 9),
+    Found("multiplexed draft messages=0 cuts=1 hurries=1", "no attempt in vain", 15),
+    Found("http draft messages=0 cuts=1 hurries=1", "no attempt in vain", 18),
 )
 def client_retries_for_ever(patch: Patch) -> None:
     """What the server no longer has is asked for again and again."""
@@ -169,11 +169,28 @@ def attempts_have_one_number(patch: Patch) -> None:
 
 @planted(
     "case F3",
-    Found("multiplexed marker messages=0 rivals=1", "an answer in the end", 59),
+    Found("multiplexed marker messages=0 rivals=1", "no attempt in vain", 22),
 )
 def superseded_client_fights_back(patch: Patch) -> None:
     """A client whose call another one has taken takes it back, and so does the other one."""
     patch.setattr(replies, "_superseded", lambda known, call: recovery.lose(known, call, fate=Fate.ANSWERED))
+
+
+@planted(
+    "rule R14",
+    Found("multiplexed marker messages=0 rivals=1", "no attempt in vain", 22),
+    Found("http marker messages=0 rivals=1", "no attempt in vain", 34),
+)
+def superseded_client_fights_back_for_a_while(patch: Patch) -> None:
+    """Two clients take a call from each other several times, before one of them gives it up."""
+
+    def superseded(inner: Callable[..., None], known: ledger.Ledger, call: calls.Call) -> None:
+        if call.efforts.in_vain < 6:
+            recovery.lose(known, call, fate=Fate.ANSWERED)
+        else:
+            inner(known, call)
+
+    around(patch, replies, "_superseded", superseded)
 
 
 @planted(
