@@ -243,7 +243,7 @@ def _can_be_lost(state: State, caller: Caller, reason: Reason) -> bool:
         case Reason.CANCELLED:
             return any(other.cancelled for other in others)
         case Reason.EXPIRED:
-            return state.bounds.room > 0
+            return state.bounds.room > 0 and reason in state.reasons_of(caller.number)
         case _:
             return False
 
