@@ -33,7 +33,8 @@ SETTINGS = [
     "multiplexed marker messages=0 calls=2",
     "multiplexed marker messages=0 rivals=1",
     "multiplexed marker messages=0 client_crashes=1 slow_saves=1",
-    "http marker messages=0 asks=1 client_crashes=1",
+    "http marker messages=0 client_crashes=1",
+    "multiplexed marker messages=0 asks=1 client_crashes=1",
     "multiplexed marker messages=0 cuts=1 slow_writes=1 polls=1",
     "multiplexed draft messages=0 cuts=1 hurries=1",
     "multiplexed marker messages=0 crashes=1 durable=1",
@@ -50,7 +51,7 @@ SETTINGS = [
 SPENDERS = [
     "multiplexed marker messages=0 cuts=2",
     "multiplexed marker messages=0 cancels=1 detaches=1",
-    "multiplexed marker messages=0 straggles=1 fades=1 polls=1",
+    "multiplexed marker messages=0 straggles=1 polls=1",
     "multiplexed marker messages=0 hurries=2",
     "multiplexed marker messages=0 cancels=1 copies=1",
     "multiplexed marker messages=0 cuts=1 rivals=1",
@@ -253,7 +254,7 @@ def setting_seed(world: StreamsWorld) -> int:
     return sum(map(ord, world.setting()))
 
 
-@pytest.mark.parametrize("setting", SETTINGS)
+@pytest.mark.parametrize("setting", SETTINGS[::4])
 def test_a_search_by_digests_meets_as_many_states_as_one_by_keys(setting: str) -> None:
     explorers = [Explorer(StreamsWorld.parse(setting), key_digest=each) for each in (None, digest)]
     for explorer in explorers:
