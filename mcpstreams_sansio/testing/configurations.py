@@ -129,23 +129,32 @@ USUAL: Final = (*LARGE, *QUICK)
 """What is searched whenever the tests run."""
 
 DEEP: Final = (
-    Configuration("deep-cuts", "multiplexed marker messages=4 cuts=4"),
-    Configuration("deep-http", "http marker messages=4 cuts=4"),
-    Configuration("deep-polls", "multiplexed marker messages=2 cuts=2 polls=2"),
-    Configuration("deep-rivals-and-disk", "multiplexed marker cuts=1 crashes=1 rivals=1 durable=1"),
-    Configuration("deep-crash", "multiplexed marker messages=3 cuts=3 crashes=1 durable=1"),
-    Configuration("deep-http-crash", "http marker messages=2 cuts=2 crashes=1 durable=1"),
-    Configuration("deep-copies", "http marker messages=0 cancels=1 crashes=1 copies=1 durable=1"),
-    Configuration("deep-restarts", "multiplexed marker messages=3 cuts=3 client_crashes=1"),
-    Configuration(
-        "deep-restarts-and-crashes", "multiplexed marker messages=3 cuts=3 crashes=1 client_crashes=1 durable=1"
-    ),
     Configuration(
         "deep-everything",
         "multiplexed marker messages=2 asks=1 cuts=2 crashes=1 polls=1 client_crashes=1 durable=1",
     ),
+    Configuration(
+        "deep-restarts-and-crashes", "multiplexed marker messages=3 cuts=3 crashes=1 client_crashes=1 durable=1"
+    ),
+    Configuration(
+        "deep-http-everything",
+        "http marker messages=1 asks=1 cuts=2 crashes=1 polls=1 client_crashes=1 durable=1",
+        1_000_000,
+    ),
+    Configuration("deep-two-calls", "multiplexed marker calls=2 messages=2 cuts=2", 1_000_000),
+    Configuration(
+        "deep-unasked-saves",
+        "multiplexed marker messages=2 cuts=2 crashes=1 client_crashes=1 unasked_saves=1 durable=1",
+    ),
+    Configuration("deep-http-crash", "http marker messages=3 cuts=2 crashes=1 durable=1"),
+    Configuration("deep-crash", "multiplexed marker messages=4 cuts=4 crashes=1 durable=1"),
+    Configuration("deep-restarts", "multiplexed marker messages=4 cuts=4 client_crashes=1"),
     Configuration("deep-rivals", "multiplexed marker messages=2 cuts=2 rivals=1"),
-    Configuration("deep-two-calls", "multiplexed marker calls=2 messages=2 cuts=2", 500_000),
+    Configuration("deep-rivals-and-disk", "multiplexed marker cuts=1 crashes=1 rivals=1 durable=1"),
+    Configuration("deep-copies", "http marker messages=0 cancels=1 crashes=1 copies=1 durable=1"),
+    Configuration("deep-http", "http marker messages=4 cuts=4"),
+    Configuration("deep-cuts", "multiplexed marker messages=6 cuts=6"),
+    Configuration("deep-polls", "multiplexed marker messages=2 cuts=2 polls=2"),
 )
 """What takes minutes to hours, and is searched besides when somebody asks for it."""
 
