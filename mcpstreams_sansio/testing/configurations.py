@@ -138,7 +138,7 @@ DEEP: Final = (
     ),
     Configuration(
         "deep-http-everything",
-        "http marker messages=1 asks=1 cuts=2 crashes=1 polls=1 client_crashes=1 durable=1",
+        "http marker asks=1 cuts=2 crashes=1 polls=1 client_crashes=1 durable=1",
         1_000_000,
     ),
     Configuration("deep-two-calls", "multiplexed marker calls=2 messages=2 cuts=2", 1_000_000),
