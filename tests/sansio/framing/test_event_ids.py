@@ -118,9 +118,20 @@ def test_an_event_id_has_a_greatest_length() -> None:
     assert caught.value.error_code == INVALID_PARAMS
 
 
+NO_TEXT = "a stream id must be text that UTF-8 can carry"
+OUT_OF_RANGE = "a position is not between 0 and MAX_SEQUENCE"
+
+
 @pytest.mark.parametrize(
-    ("stream_id", "sequence"), [("", 1), ("\ud800", 1), ("é\udfff", 1), ("s1", -1), ("s1", MAX_SEQUENCE + 1)]
+    ("stream_id", "sequence", "words"),
+    [
+        ("", 1, "a stream id must not be empty"),
+        ("\ud800", 1, NO_TEXT),
+        ("é\udfff", 1, NO_TEXT),
+        ("s1", -1, OUT_OF_RANGE),
+        ("s1", MAX_SEQUENCE + 1, OUT_OF_RANGE),
+    ],
 )
-def test_what_no_event_id_can_say_is_not_written(stream_id: str, sequence: int) -> None:
-    with pytest.raises(LocalProtocolError):
+def test_what_no_event_id_can_say_is_not_written(stream_id: str, sequence: int, words: str) -> None:
+    with pytest.raises(LocalProtocolError, match=rf"\A{words}\Z"):
         event_id(StreamId(stream_id), sequence)

@@ -120,10 +120,15 @@ def test_a_message_is_framed_by_one_line_end() -> None:
     assert encode_line(b"{}") == b"{}\n"
 
 
-@pytest.mark.parametrize("payload", [b"", b"\n", b"{\n}", b"{}\n", b"{\r}", b"{}\r", b"{\r\n}"])
+@pytest.mark.parametrize("payload", [b"\n", b"{\n}", b"{}\n", b"{\r}", b"{}\r", b"{\r\n}"])
 def test_what_would_read_as_something_else_is_not_framed(payload: bytes) -> None:
-    with pytest.raises(LocalProtocolError):
+    with pytest.raises(LocalProtocolError, match=r"\Aa line end inside a message would cut it\Z"):
         encode_line(payload)
+
+
+def test_nothing_is_no_message() -> None:
+    with pytest.raises(LocalProtocolError, match=r"\Aan empty line carries no message\Z"):
+        encode_line(b"")
 
 
 @given(st.lists(st.binary(min_size=1, max_size=8).filter(lambda payload: not set(payload) & set(b"\r\n"))))

@@ -294,27 +294,32 @@ def test_a_priming_event_always_has_its_data_line() -> None:
     assert encode_payload(b"", "s1_0") == b"id: s1_0\ndata: \n\n"
 
 
+CUT = "a line end or a NUL stands where the format cannot carry it"
+SURROGATE = "a lone surrogate cannot be encoded"
+OUT_OF_RANGE = "retry_ms is not between 0 and MAX_RETRY_MS"
+
+
 @pytest.mark.parametrize(
-    "event",
+    ("event", "words"),
     [
-        SSEEvent("a\rb"),
-        SSEEvent("a\r\nb"),
-        SSEEvent("\ud800"),
-        SSEEvent("x", ""),
-        SSEEvent("x", "a\nb"),
-        SSEEvent("x", "a\rb"),
-        SSEEvent("x", "\udfff"),
-        SSEEvent("x", id="a\nb"),
-        SSEEvent("x", id="a\rb"),
-        SSEEvent("x", id="a\0b"),
-        SSEEvent("x", id="\ud800"),
-        SSEEvent("x", retry_ms=-1),
-        SSEEvent("x", retry_ms=MAX_RETRY_MS + 1),
+        (SSEEvent("a\rb"), CUT),
+        (SSEEvent("a\r\nb"), CUT),
+        (SSEEvent("\ud800"), SURROGATE),
+        (SSEEvent("x", ""), "the type of an event must not be empty"),
+        (SSEEvent("x", "a\nb"), CUT),
+        (SSEEvent("x", "a\rb"), CUT),
+        (SSEEvent("x", "\udfff"), SURROGATE),
+        (SSEEvent("x", id="a\nb"), CUT),
+        (SSEEvent("x", id="a\rb"), CUT),
+        (SSEEvent("x", id="a\0b"), CUT),
+        (SSEEvent("x", id="\ud800"), SURROGATE),
+        (SSEEvent("x", retry_ms=-1), OUT_OF_RANGE),
+        (SSEEvent("x", retry_ms=MAX_RETRY_MS + 1), OUT_OF_RANGE),
     ],
     ids=repr,
 )
-def test_what_the_format_cannot_carry_is_not_written(event: SSEEvent) -> None:
-    with pytest.raises(LocalProtocolError):
+def test_what_the_format_cannot_carry_is_not_written(event: SSEEvent, words: str) -> None:
+    with pytest.raises(LocalProtocolError, match=rf"\A{words}\Z"):
         encode_event(event)
 
 
@@ -343,9 +348,17 @@ def test_an_encoded_message_is_framed_as_it_is() -> None:
     assert encode_payload(payload, "s1_3") == encode_event(SSEEvent(payload.decode(), id="s1_3"))
 
 
-@pytest.mark.parametrize(("payload", "event_id"), [(b"{\n}", None), (b"{}\r", None), (b"{}", "1\n"), (b"{}", "\0")])
-def test_an_encoded_message_that_would_be_cut_is_not_framed(payload: bytes, event_id: str | None) -> None:
-    with pytest.raises(LocalProtocolError):
+@pytest.mark.parametrize(
+    ("payload", "event_id", "words"),
+    [
+        (b"{\n}", None, "a line end inside a message would cut it"),
+        (b"{}\r", None, "a line end inside a message would cut it"),
+        (b"{}", "1\n", CUT),
+        (b"{}", "\0", CUT),
+    ],
+)
+def test_an_encoded_message_that_would_be_cut_is_not_framed(payload: bytes, event_id: str | None, words: str) -> None:
+    with pytest.raises(LocalProtocolError, match=rf"\A{words}\Z"):
         encode_payload(payload, event_id)
 
 
@@ -356,10 +369,15 @@ def test_a_comment_says_nothing_and_ends_nothing() -> None:
     assert decoded([encode_comment(), encode_comment("data: x"), encode_event(SSEEvent("y"))]) == [SSEEvent("y", id="")]
 
 
-@pytest.mark.parametrize("text", ["a\nb", "a\rb", "\n", "\ud800"])
-def test_a_comment_has_one_line(text: str) -> None:
-    with pytest.raises(LocalProtocolError):
+@pytest.mark.parametrize(("text", "words"), [("a\nb", CUT), ("a\rb", CUT), ("\n", CUT), ("\ud800", SURROGATE)])
+def test_a_comment_has_one_line(text: str, words: str) -> None:
+    with pytest.raises(LocalProtocolError, match=rf"\A{words}\Z"):
         encode_comment(text)
+
+
+@given(line.filter(bool))
+def test_a_comment_is_any_line(text: str) -> None:
+    assert encode_comment(text) == b": " + text.encode() + b"\n\n"
 
 
 def test_what_an_event_carries_is_not_shown() -> None:
@@ -376,7 +394,7 @@ def test_decoders_with_equal_snapshots_go_on_alike_and_show_nothing_of_what_they
         return decoder
 
     begun = [b"", b"id: token", b"id: token\n", b"id: token\n\n", b"data: token", b"data: token\n", b"data: token\r"]
-    begun += [b"event: token\n", b"retry: 5\n", b"retry: 5\n\n"]
+    begun += [b"event: token\n", b"retry: 5\n", b"retry: 5\n\n", b"id: o\n", b"data: o\n", b"event: o\n", b"retry: 6\n"]
     snapshots = [read_so_far(piece).snapshot() for piece in begun]
     assert len(set(snapshots)) == len(begun)
     assert [read_so_far(piece[:3], piece[3:]).snapshot() for piece in begun] == snapshots
