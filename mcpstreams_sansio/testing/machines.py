@@ -31,7 +31,7 @@ class Machine(Protocol[EventT_contra, EffectT_co]):
         """Return what decides its future, with times relative to `now`."""
 
 
-_REMEMBERED: Final = 8_192
+_REMEMBERED: Final = 65_536
 """How many steps of a machine are remembered, at least; up to as many again are still there from before."""
 
 _Step: TypeAlias = "tuple[Shared[EventT, EffectT], Hashable, float]"
