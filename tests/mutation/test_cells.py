@@ -220,6 +220,12 @@ def test_what_is_taken_for_equivalent_is_what_opens_a_cell_that_is_ruled_out() -
     assert EQUIVALENTS.keys() == opened - {"call STRANDED/RESPONSE -> STRANDED"}
 
 
+def test_the_documentation_counts_them() -> None:
+    page = " ".join((ROOT / "docs" / "explanation" / "model-check.rst").read_text("utf-8").split())
+    assert f"Of these {len(ALL):,} mutants {len(ALL) - len(EQUIVALENTS):,} are noticed" in page
+    assert f"The other {len(EQUIVALENTS)} nobody can notice" in page
+
+
 def is_opened(mutant: Mutant) -> bool:
     return isinstance(mutant.subject.table[mutant.cell], Forbidden) and isinstance(mutant.answer, Transition)
 

@@ -45,7 +45,7 @@ from tests.sansio.client.driving import ENDPOINT, EVENTS, HELLO, JSON, SEED, SES
 Moment: TypeAlias = tuple[Client, float]
 """A client at some time."""
 
-INPUTS: Final = 2
+INPUTS: Final = 3
 """How many of them come, one after another."""
 HANDSHAKES: Final = (1, 2)
 SAID: Final = (
