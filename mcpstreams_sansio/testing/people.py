@@ -152,8 +152,9 @@ def rival(state: State, name: str) -> None:
 
 
 def _named(state: State, caller: Caller) -> bool:
+    """Say whether something names a call at the server: one that has certainly not arrived is a new call for each."""
     saved = would_save(state, caller)
-    return saved.key is not None or saved.stream_id is not None
+    return saved.stream_id is not None or (saved.key is not None and saved.sent)
 
 
 def can_send(state: State) -> Sequence[str]:

@@ -11,7 +11,7 @@ from mcpstreams_sansio.connections import EndWriting, Framing, Write
 from mcpstreams_sansio.ids import CallId, ConnectionId, StreamId
 from mcpstreams_sansio.server import effects as server
 from mcpstreams_sansio.server.calls import Peer
-from mcpstreams_sansio.testing import Bounds, Peers, StreamsWorld, Transport, Violation
+from mcpstreams_sansio.testing import Bounds, Kind, Peers, StreamsWorld, Transport, Violation
 from mcpstreams_sansio.testing.application import Caller, Guarantee, Work, WorkState, call_params, message
 from mcpstreams_sansio.testing.client_side import begin_exchange
 from mcpstreams_sansio.testing.client_side import carry_out as carry_out_for_client
@@ -324,6 +324,16 @@ def test_a_call_may_be_lost_to_another_client(reason: Reason, other: Caller) -> 
     world.callers[CallId(2)] = attrs.evolve(other, home="b")
     carry_out_for_client(finished(client.CallLost(reason)), world)
     assert world.callers[K1].outcome == "CallLost"
+
+
+def test_a_call_that_has_certainly_not_arrived_is_not_taken_up_elsewhere() -> None:
+    world = StreamsWorld.parse("http marker messages=0 crashes=1 rivals=1")
+    for kind in (Kind.CONNECT, Kind.CALL, Kind.CRASH, Kind.UP):
+        world.apply(next(action for action in world.actions() if action.kind == kind))
+    assert Kind.RIVAL in {action.kind for action in world.actions()}
+    world.apply(next(action for action in world.actions() if action.kind == Kind.DOWN))
+    assert "client <- path unsent c1" in world.effects()
+    assert {action.kind for action in world.actions()} == {Kind.CONNECT}
 
 
 def test_a_caller_that_keeps_its_answers_is_not_asked_again() -> None:
