@@ -7,7 +7,14 @@ from typing import Self, final
 import attrs
 
 from mcpstreams_sansio.ids import Digest, RequestId, StreamId
-from mcpstreams_sansio.server.inputs import AckReceived, CallReceived, CancelledReceived, CancelReceived, StreamsInput
+from mcpstreams_sansio.server.inputs import (
+    AckReceived,
+    CallReceived,
+    CancelledReceived,
+    CancelReceived,
+    PollReceived,
+    StreamsInput,
+)
 from mcpstreams_sansio.server.keys import key_digest
 from mcpstreams_sansio.server.records import KeyCancelled, LogRecord, StreamClosed, StreamOpened
 from mcpstreams_sansio.testing.disk import Disk
@@ -45,6 +52,8 @@ class Promised:
                 self.cancelled |= {key_digest(key, None)}
             case CancelReceived(request_id=request_id, stream_id=stream_id):
                 self.cancels[request_id] = stream_id
+            case PollReceived(request_id=request_id):
+                self.cancels.pop(request_id, None)  # strangers have one id for all that they ask
             case AckReceived():
                 self.acknowledge(event)
             case _:

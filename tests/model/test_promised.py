@@ -15,6 +15,7 @@ from mcpstreams_sansio.server.inputs import (
     CancelledReceived,
     CancelReceived,
     ConnectionOpened,
+    PollReceived,
     Scope,
 )
 from mcpstreams_sansio.server.keys import key_digest
@@ -95,6 +96,8 @@ def test_a_stream_is_not_told_to_be_cancelled_before_that_is_durable() -> None:
     promised.write(done, on_disk(OPENED, StreamClosed(S1, Reason.CANCELLED, 2)))
     with pytest.raises(Violation, match="durable before told"):
         promised.write(done, on_disk(OPENED))
+    promised.hear(PollReceived(C1, 9, S1, TOKEN))
+    promised.write(done, on_disk(OPENED))
 
 
 # ---------------------------------------------------------------------------------------------- what is accepted
