@@ -117,6 +117,7 @@ QUICK: Final = (
     Configuration("lost-while-writing", "multiplexed stock cuts=1 slow_writes=2"),
     Configuration("acknowledged-while-writing", "multiplexed marker messages=0 poll_first=1 rivals=1 slow_writes=3"),
     Configuration("too-little-room", "multiplexed marker messages=0 calls=2 room=300"),
+    Configuration("crash-and-room", "multiplexed marker crashes=1 durable=1 room=300"),
     Configuration("room-and-rivals", "multiplexed marker messages=0 rivals=1 room=300"),
     Configuration("http-read-ahead", "http marker messages=3 slow_takes=2 max_unread=1 reads_ahead=2"),
     Configuration("http-draft-read-ahead", "http draft messages=3 slow_takes=2 max_unread=1 reads_ahead=2"),

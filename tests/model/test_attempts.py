@@ -37,6 +37,11 @@ def test_a_poll_is_no_attempt() -> None:
     assert [tried(world, Recovery.POLL) for _ in range(9)] == [0] * 9
 
 
+def test_nothing_is_counted_where_room_runs_out() -> None:
+    world = calling("http marker room=300")
+    assert [tried(world, Recovery.RESEND) for _ in range(9)] == [0] * 9
+
+
 def test_what_goes_wrong_forgives_what_was_tried_before() -> None:
     world = calling("http marker cuts=1")
     before = world.state.left
