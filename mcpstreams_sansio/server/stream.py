@@ -291,7 +291,7 @@ class Stream:
             self.state,
             self.handler,
             self.scope,
-            None if self.opened_in == self.scope else self.opened_in,
+            self.opened_in,
             self.reason,
             self.takeover_wait(config.takeover_interval, now),
             max(self.rested_at - now, 0.0),

@@ -14,17 +14,20 @@ from mcpstreams_sansio.testing.state import Role, State
 
 _IN_PEACE: Final = 2
 """One attempt, and another one where the first met a session that was over, which no client can know before."""
+_WITH_A_RIVAL: Final = 3
+"""One more when another client has taken the call away (rule R14), one when it was told that what the other one has
+acknowledged is gone, and one when the end shows that there was more of that."""
 
 
 def most_attempts(bounds: Bounds) -> int:
     """Return how often a client needs to try between two things that go wrong.
 
-    Once more for each client that takes the call away from it (rule R14); whenever its caller, who had no room for
-    more, has some again (rule R23); and whenever a server has dropped a connection that took nothing.
+    A few times more for each other client that has the call; once more whenever its caller, who had no room for more,
+    has some again (rule R23); and whenever a server has dropped a connection that took nothing.
     """
     room = bounds.slow_takes if bounds.max_unread else 0
     drops = bounds.slow_writes if bounds.stalls else 0
-    return _IN_PEACE + bounds.rivals + room + drops
+    return _IN_PEACE + _WITH_A_RIVAL * bounds.rivals + room + drops
 
 
 def count_attempts(state: State, before: Bounds) -> None:

@@ -31,13 +31,13 @@ class Configuration:
 
 
 LARGE: Final = (
-    Configuration("rivals", "multiplexed marker messages=2 cuts=1 rivals=1"),
-    Configuration("http-cuts", "http marker messages=3 cuts=3"),
     Configuration("cuts", "multiplexed marker messages=4 cuts=4"),
-    Configuration("two-calls", "multiplexed marker calls=2 cuts=1"),
+    Configuration("rivals", "multiplexed marker cuts=1 rivals=1"),
+    Configuration("http-cuts", "http marker messages=3 cuts=2"),
     Configuration("crashes-on-both-sides", "multiplexed marker crashes=1 client_crashes=1 durable=1"),
     Configuration("http-sessions", "http marker messages=0 cuts=1 cancels=1 sessions=1"),
     Configuration("http-disk", "http marker messages=3 cuts=1 durable=1 window=2"),
+    Configuration("two-calls", "multiplexed marker calls=2 messages=0 cuts=1"),
     Configuration("http-rivals", "http marker rivals=1"),
     Configuration(
         "http-strangers", "http marker messages=0 failures=1 cancels=1 releases=1 polls=1 intrusions=1 slow_stops=1"

@@ -54,7 +54,7 @@ def test_what_goes_wrong_forgives_what_was_tried_before() -> None:
     ("bounds", "most"),
     [
         (Bounds(cuts=9), 2),
-        (Bounds(rivals=2), 4),
+        (Bounds(rivals=2), 8),
         (Bounds(slow_takes=3), 2),
         (Bounds(slow_takes=3, max_unread=1), 5),
         (Bounds(slow_writes=1), 2),

@@ -57,9 +57,9 @@ SPENDERS = [
     "multiplexed marker messages=0 cuts=1 rivals=1",
     "multiplexed marker messages=0 crashes=1 durable=1 polls=1",
     "multiplexed marker messages=0 crashes=1 cuts=1",
-    "multiplexed marker messages=0 asks=1 client_crashes=1 slow_saves=1",
+    "multiplexed marker messages=0 client_crashes=1 unasked_saves=1 polls=1",
     "http marker messages=0 releases=1 intrusions=1",
-    "http marker messages=0 asks=1 fades=1",
+    "http marker messages=0 fades=1 polls=1",
     "http draft messages=0 cuts=1 sessions=1",
     "http stock messages=0 crashes=1 cuts=1",
 ]

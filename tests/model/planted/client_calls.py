@@ -169,7 +169,7 @@ def attempts_have_one_number(patch: Patch) -> None:
 
 @planted(
     "case F3",
-    Found("multiplexed marker messages=0 rivals=1", "no attempt in vain", 22),
+    Found("multiplexed marker messages=0 rivals=1", "no attempt in vain", 34),
 )
 def superseded_client_fights_back(patch: Patch) -> None:
     """A client whose call another one has taken takes it back, and so does the other one."""
@@ -178,14 +178,14 @@ def superseded_client_fights_back(patch: Patch) -> None:
 
 @planted(
     "rule R14",
-    Found("multiplexed marker messages=0 rivals=1", "no attempt in vain", 22),
-    Found("http marker messages=0 rivals=1", "no attempt in vain", 34),
+    Found("multiplexed marker messages=0 rivals=1", "no attempt in vain", 34),
+    Found("http marker messages=0 rivals=1", "no attempt in vain", 54),
 )
 def superseded_client_fights_back_for_a_while(patch: Patch) -> None:
     """Two clients take a call from each other several times, before one of them gives it up."""
 
     def superseded(inner: Callable[..., None], known: ledger.Ledger, call: calls.Call) -> None:
-        if call.efforts.in_vain < 6:
+        if call.efforts.in_vain < 9:
             recovery.lose(known, call, fate=Fate.ANSWERED)
         else:
             inner(known, call)
