@@ -129,3 +129,9 @@ def test_what_another_client_has_acknowledged_may_be_missing_once_that_was_told(
         with pytest.raises(Violation, match="exactly once, in order"):
             behind.see(wrong)
     assert shared.miss(GapFound(CallId(1), 4, 3)).finish(end(CallResult(success(7, 1).result)), 3).has_its_answer
+
+
+def test_a_message_may_come_to_a_caller_that_is_open_and_not_past_it() -> None:
+    assert EXACT.may_see(1)
+    assert not EXACT.see(item(1)).may_see(1)
+    assert not attrs.evolve(EXACT, outcome="CallResult").may_see(1)

@@ -32,6 +32,7 @@ from mcpstreams_sansio.wire.jsonrpc import Response
 from mcpstreams_sansio.wire.streams import PollResult, PollStatus
 from tests.model.planted.fault import Fault
 from tests.model.planted.server_peers import anybody_may_answer, token_is_ignored
+from tests.model.planted.server_streams import late_loss_detaches_the_new_connection
 
 ENTROPY_LENGTH = 43
 
@@ -110,6 +111,23 @@ def test_a_loss_that_no_longer_matters_is_noticed_when_a_world_is_made_simpler()
     after.simplify()
     assert Action("notice", "c1") not in after.actions()
     assert after.effects()[-1] == "server <- connection lost c1"
+
+
+def test_a_loss_that_a_machine_can_not_bear_is_left_to_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise the way to a fault would not say what the server was told."""
+    late_loss_detaches_the_new_connection.plant(monkeypatch)
+    path = ["call k1", "connect", "up c1", "succeed k1", "cut c1"]
+    world = walk(StreamsWorld.parse("multiplexed marker messages=0 cuts=1"), *path)
+    world.simplify()
+    assert Action("notice", "c1") in world.actions()
+    with pytest.raises(AssertionError):
+        world.apply(Action("notice", "c1"))
+
+
+def test_who_polls_a_stream_that_nobody_can_know_is_refused_and_that_is_all() -> None:
+    world = walk(StreamsWorld.parse("multiplexed stock polls=1"), "call k1", "connect", "up c1")
+    after = walk(world, "poll k1")
+    assert (after.state.works, after.state.witness) == (world.state.works, world.state.witness)
 
 
 def test_a_fork_goes_its_own_way() -> None:
