@@ -57,6 +57,7 @@ from mcpstreams_sansio.wire.streams import (
 from mcpstreams_sansio.wire.tags import tagged
 from tests.sansio.client.conversation import CONFIG, DRAFT, MARKER, Conversation, progress
 from tests.sansio.client.situations import STATES, following, path_of, stranded
+from tests.sansio.moments import go_everywhere
 
 Moment: TypeAlias = tuple[ClientStreams, float]
 """A client at some time."""
@@ -152,12 +153,10 @@ def what_follows(moment: Moment) -> Iterator[Moment]:
         yield copy, when
 
 
-def distinct(moments: Iterator[Moment], known: set[object]) -> list[Moment]:
-    """Return those that differ from all that are known."""
-    found = {streams.snapshot(now): (streams, now) for streams, now in moments}
-    new = found.keys() - known
-    known |= new
-    return [moment for key, moment in found.items() if key in new]
+def key(moment: Moment) -> object:
+    """Return what decides the future."""
+    streams, now = moment
+    return streams.snapshot(now)
 
 
 def detached_and_attached(talk: Conversation) -> None:
@@ -209,9 +208,6 @@ def test_h2_no_input_reaches_a_cell_that_is_ruled_out_and_every_other_cell_is_re
     table = RecordedTable(CALL_TABLE)
     monkeypatch.setattr(calls, "CALL_TABLE", table)
     for http, server in itertools.product((False, True), (MARKER, DRAFT)):
-        known = set[object]()
-        moments = distinct((beginning(each, http, server) for each in SITUATIONS), known)
-        for _ in range(INPUTS):
-            moments = distinct(itertools.chain.from_iterable(map(what_follows, moments)), known)
+        go_everywhere((beginning(each, http, server) for each in SITUATIONS), what_follows, key, INPUTS)
     assert table.unseen() == []
     assert [cell for cell in table.seen() if isinstance(CALL_TABLE[cell], Forbidden)] == []

@@ -6,6 +6,7 @@ would prove nothing.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from typing import Final, TypeAlias
 
@@ -41,6 +42,7 @@ from mcpstreams_sansio.testing import RecordedTable
 from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, Response, encode_message
 from tests.sansio.client.conversation import INSTANCE
 from tests.sansio.client.driving import ENDPOINT, EVENTS, HELLO, JSON, SEED, SESSION, Driven
+from tests.sansio.moments import go_everywhere
 
 Moment: TypeAlias = tuple[Client, float]
 """A client at some time."""
@@ -94,12 +96,10 @@ def what_follows(moment: Moment, http: bool) -> Iterator[Moment]:
         yield copy, when
 
 
-def distinct(moments: Iterator[Moment], known: set[object]) -> list[Moment]:
-    """Return those that differ from all that are known."""
-    found = {client.snapshot(now): (client, now) for client, now in moments}
-    new = found.keys() - known
-    known |= new
-    return [moment for key, moment in found.items() if key in new]
+def key(moment: Moment) -> object:
+    """Return what decides the future."""
+    client, now = moment
+    return client.snapshot(now)
 
 
 def down(driven: Driven) -> None:
@@ -173,9 +173,7 @@ def test_no_input_reaches_a_cell_that_is_ruled_out_and_every_other_cell_is_reach
     monkeypatch.setattr(link, "LINK_TABLE", table)
     for transport, situations in SITUATIONS.items():
         http = isinstance(transport, Endpoint)
-        known = set[object]()
-        moments = distinct((beginning(transport, each) for each in situations), known)
-        for _ in range(INPUTS):
-            moments = distinct((after for each in moments for after in what_follows(each, http)), known)
+        beginnings = (beginning(transport, each) for each in situations)
+        go_everywhere(beginnings, functools.partial(what_follows, http=http), key, INPUTS)
     assert table.unseen() == []
     assert [cell for cell in table.seen() if isinstance(LINK_TABLE[cell], Forbidden)] == []

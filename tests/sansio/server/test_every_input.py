@@ -7,7 +7,6 @@ of it through to a cell in which it makes no sense; and what the table allows is
 from __future__ import annotations
 
 import functools
-import itertools
 from collections.abc import Callable, Iterator
 from typing import Final, Self, final
 
@@ -50,6 +49,7 @@ from mcpstreams_sansio.tables import Forbidden
 from mcpstreams_sansio.testing import RecordedTable
 from mcpstreams_sansio.wire.jsonrpc import Request, Response
 from mcpstreams_sansio.wire.marker import Attempt
+from tests.sansio.moments import go_everywhere
 from tests.sansio.server.conversation import ASK, DRAFT, KEY, MARKER, METHOD, Conversation, progress, token_of
 from tests.sansio.server.scenes import (
     NEVER_AGAIN,
@@ -151,14 +151,6 @@ def what_follows(moment: Moment) -> Iterator[Moment]:
         yield Moment.after(server, when, effects, None if isinstance(event, LogWritten) else moment.batch)
 
 
-def distinct(moments: Iterator[Moment], known: set[object]) -> list[Moment]:
-    """Return those that differ from all that are known."""
-    found = {moment.key(): moment for moment in moments}
-    new = found.keys() - known
-    known |= new
-    return [moment for key, moment in found.items() if key in new]
-
-
 def keyed() -> Scene:
     """Let a call with a key run, whose work has asked something."""
     talk = Conversation(StreamsConfig(max_total_bytes=4_000))
@@ -196,9 +188,6 @@ def test_no_input_reaches_a_cell_that_is_ruled_out_and_every_other_cell_is_reach
 ) -> None:
     table = RecordedTable(STREAM_TABLE)
     monkeypatch.setattr(module, "STREAM_TABLE", table)
-    known = set[object]()
-    moments = distinct(map(beginning, SITUATIONS), known)
-    for _ in range(INPUTS):
-        moments = distinct(itertools.chain.from_iterable(map(what_follows, moments)), known)
+    go_everywhere(map(beginning, SITUATIONS), what_follows, Moment.key, INPUTS)
     assert table.unseen() == []
     assert [cell for cell in table.seen() if isinstance(STREAM_TABLE[cell], Forbidden)] == []
