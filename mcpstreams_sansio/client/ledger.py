@@ -249,13 +249,12 @@ class Ledger:
 
     def save(self, call: Call, now: float) -> SavedCall:
         """Return what brings a call back, with the session that its event id is bound to (rules R23, R27, case C5)."""
-        bound = call.key is None and call.stream is None
-        return attrs.evolve(call.save(now), session=self._session_name() if bound else None)
+        saved = call.save(now)
+        return attrs.evolve(saved, session=self._session_name() if _is_bound(saved) else None)
 
     def presentable(self, saved: SavedCall) -> str | None:
         """Return the event id of a saved call, unless it is bound to another session and means nothing (case C5)."""
-        bound = saved.key is None and saved.stream_id is None
-        return None if bound and saved.session != self._session_name() else saved.event_id
+        return None if _is_bound(saved) and saved.session != self._session_name() else saved.event_id
 
     def _session_name(self) -> str:
         return f"{self.config.instance}-{self.session}"
@@ -306,3 +305,8 @@ class Ledger:
             self.acks.snapshot(),
             self.deadlines.snapshot(now),
         )
+
+
+def _is_bound(saved: SavedCall) -> bool:
+    """Return whether nothing but its event id brings a call back, which means nothing in another session (case C5)."""
+    return saved.key is None and saved.stream_id is None

@@ -7,7 +7,6 @@ fields. A payload stands there as the text that was sent; digests are in Base64.
 from __future__ import annotations
 
 import base64
-import collections.abc
 import typing
 from collections.abc import Mapping
 from typing import Final
@@ -20,6 +19,7 @@ from mcpstreams_sansio.errors import LocalProtocolError, RemoteProtocolError
 from mcpstreams_sansio.ids import Digest, RequestId
 from mcpstreams_sansio.server.calls import Peer
 from mcpstreams_sansio.server.records import LogRecord
+from mcpstreams_sansio.wire.converter import is_object
 from mcpstreams_sansio.wire.streams import ResumeInterval
 from mcpstreams_sansio.wire.strict_json import JSONValue, decode_json, encode_json
 
@@ -81,10 +81,6 @@ def _exact(value: object, declared: type[object]) -> object:
     raise ValueError
 
 
-def _is_json_object(declared: object) -> bool:
-    return typing.get_origin(declared) in {dict, collections.abc.Mapping}
-
-
 def _json_object(value: object, _: object) -> object:
     if isinstance(value, Mapping):
         return value
@@ -97,8 +93,8 @@ _converter: Final = Converter(
 )
 for _kind in (str, int, float, bool):
     _converter.register_structure_hook(_kind, _exact)
-_converter.register_structure_hook_func(_is_json_object, _json_object)
-_converter.register_unstructure_hook_func(_is_json_object, lambda value: value)
+_converter.register_structure_hook_func(is_object, _json_object)
+_converter.register_unstructure_hook_func(is_object, lambda value: value)
 _converter.register_unstructure_hook(bytes, bytes.decode)
 _converter.register_structure_hook(bytes, lambda value, _: value.encode())
 _converter.register_unstructure_hook_func(

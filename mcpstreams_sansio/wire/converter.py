@@ -168,7 +168,8 @@ def _object(value: object, declared: object) -> Mapping[str, object]:
     return value
 
 
-def _is_object(declared: object) -> bool:
+def is_object(declared: object) -> bool:
+    """Say whether a field declares a JSON object that is kept as it is."""
     return typing.get_origin(declared) in {dict, collections.abc.Mapping}
 
 
@@ -291,8 +292,8 @@ _converter.register_structure_hook(float, _number)
 _converter.register_structure_hook(StreamId, _name)
 _converter.register_structure_hook(Secret, _secret)
 _converter.register_unstructure_hook(Secret, Secret.reveal)
-_converter.register_structure_hook_func(_is_object, _object)
-_converter.register_unstructure_hook_func(_is_object, _as_it_is)
+_converter.register_structure_hook_func(is_object, _object)
+_converter.register_unstructure_hook_func(is_object, _as_it_is)
 _converter.register_structure_hook_factory(_is_optional, _optional_hook)
 _converter.register_structure_hook_factory(_is_choice, _choice_hook)
 _converter.register_structure_hook_factory(_is_array, _array_hook)
