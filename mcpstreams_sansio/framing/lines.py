@@ -20,6 +20,7 @@ from mcpstreams_sansio.framing.splitter import LineSplitter
 class _State(enum.Enum):
     OPEN = "more bytes may come"
     ENDED = "the peer has said all that it will say"
+    TORN = "and the last of it, which was taken, had no line end"
 
 
 @final
@@ -58,7 +59,7 @@ class LineDecoder:
         Raises:
             LocalProtocolError: After `receive_eof`. The decoder is unchanged.
         """
-        if self._state is _State.ENDED:
+        if self._state is not _State.OPEN:
             raise LocalProtocolError("no data can follow the end")
         self._lines.receive_data(data)
 
@@ -69,7 +70,8 @@ class LineDecoder:
         is safe: an object that was cut short lacks its closing brace, so it is never mistaken for a message. After a
         connection was lost, do not call this, and the fragment is never seen.
         """
-        self._state = _State.ENDED
+        if self._state is _State.OPEN:
+            self._state = _State.ENDED
 
     def next_line(self) -> bytes | None:
         """Return the next line without its end; `None` if there is none yet, or after `receive_eof` none any more.
@@ -81,9 +83,19 @@ class LineDecoder:
         while (line := self._lines.next_line()) is not None:
             if content := line.removesuffix(b"\r"):
                 return content
-        if self._state is _State.ENDED:
-            return self._lines.take_unfinished().removesuffix(b"\r") or None
+        if self._state is _State.ENDED and (fragment := self._lines.take_unfinished().removesuffix(b"\r")):
+            self._state = _State.TORN
+            return fragment
         return None
+
+    @property
+    def torn(self) -> bool:
+        """Whether the line that was taken last had no line end.
+
+        What is then no JSON was most likely cut short, by whatever made a loss look like an end in good order: its
+        sender said something sensible, and can do nothing with an error for half of it.
+        """
+        return self._state is _State.TORN
 
     def fork(self) -> LineDecoder:
         """Return an independent copy."""

@@ -11,7 +11,7 @@ from typing import Self, TypeAlias, assert_never, final
 import attrs
 
 from mcpstreams_sansio.connections import BytesReceived, EndOfFile, Framing
-from mcpstreams_sansio.errors import INVALID_REQUEST, RemoteProtocolError
+from mcpstreams_sansio.errors import INVALID_REQUEST, PARSE_ERROR, RemoteProtocolError
 from mcpstreams_sansio.framing.limits import FrameTooLargeError
 from mcpstreams_sansio.framing.lines import LineDecoder
 from mcpstreams_sansio.ids import ConnectionId, Entropy
@@ -78,7 +78,8 @@ class ServerPeer:
     def next_inputs(self, entropy: Entropy) -> Sequence[Routed] | None:
         """Return what the next message means; None if no other one is here.
 
-        What can not be read is answered, and loses nothing else (case O4).
+        What can not be read is answered, and loses nothing else (case O4). Only for a last line that was cut off before
+        it was JSON there is no answer: a client that gave its hello would take it for a refusal.
         """
         try:
             payload = self._next_payload()
@@ -102,6 +103,8 @@ class ServerPeer:
         try:
             message = decode_message(payload)
         except RemoteProtocolError as error:
+            if error.error_code == PARSE_ERROR and self.lines.torn:
+                return []
             return [self._unreadable(error)]
         match self.state:
             case AwaitingHandshake():

@@ -307,10 +307,10 @@ class ByteWorld:
     def cut(self, wire: Wire, pipe: Pipe, after: int, end: End) -> None:
         """Lose what is under way in one direction behind so many bytes.
 
-        It may look like an end in good order (a process that died, a proxy that gave up), but not in a hello, which
-        would be taken for one that can not be read; nor in a body of JSON, whose length is known.
+        It may look like an end in good order (a process that died, a proxy that gave up), but not in a body of JSON,
+        whose length is known.
         """
-        if end is End.ENDED and not (wire.events if wire.framing is Framing.HTTP else wire.down.begun):
+        if end is End.ENDED and wire.framing is Framing.HTTP and not wire.events:
             end = End.BROKEN
         if pipe.end is End.OPEN or pipe.size > after:
             self.broken = True

@@ -86,6 +86,28 @@ def test_at_the_end_a_last_line_needs_no_line_end(wire: bytes, expected: list[by
     assert_same_every_way(lines_to_the_end, wire, expected)
 
 
+@pytest.mark.parametrize(
+    ("wire", "torn"),
+    [(b"", False), (b"a\n", False), (b"a\n\r", False), (b"123456789", False), (b"a", True), (b"a\nb\r", True)],
+)
+def test_it_is_said_whether_the_last_line_had_an_end(wire: bytes, torn: bool) -> None:
+    decoder = LineDecoder(max_line_size=8)
+    decoder.receive_data(wire)
+    decoder.receive_eof()
+    seen = []
+    while True:
+        seen.append(decoder.torn)
+        try:
+            if decoder.next_line() is None:
+                break
+        except FrameTooLargeError:
+            continue
+    decoder.receive_eof()
+    assert decoder.torn is torn
+    assert decoder.fork().torn is torn
+    assert not any(seen[:-1])
+
+
 def test_without_the_end_an_unfinished_line_is_never_seen() -> None:
     assert_same_every_way(lines, b"a\nb", [b"a"])
 

@@ -196,6 +196,40 @@ def test_a_last_line_may_lack_its_end() -> None:
     one.assert_at_rest()
 
 
+@pytest.mark.rule("R20")
+@pytest.mark.parametrize("greeted", [True, False])
+def test_a_last_line_that_was_cut_short_is_not_answered_wherever_it_was_cut(greeted: bool) -> None:
+    """Its client would take the error for an answer to the hello of which only half arrived, and give up for good."""
+    line = encode_message(initialize({}, 3))
+    for cut in range(1, len(line)):
+        one = Serving()
+        seen = one.greet({}) if greeted else one.connect()
+        one.send(seen, PING)
+        one.feed(seen, line[:cut])
+        one.end(seen)
+        assert told(seen.messages) == [("p",)]
+        assert isinstance(seen.over, EndWriting)
+
+
+@pytest.mark.parametrize(("payload", "request_id", "code"), [case for case in UNREADABLE if case[2] != PARSE_ERROR])
+def test_what_arrived_whole_is_answered_even_if_only_its_line_end_is_missing(
+    payload: bytes, request_id: int | str | None, code: int
+) -> None:
+    one = Serving()
+    seen = one.connect()
+    one.feed(seen, payload)
+    one.end(seen)
+    assert told(seen.messages) == [(request_id, code)]
+
+
+def test_a_whole_line_that_is_no_json_is_answered_although_the_end_follows() -> None:
+    one = Serving()
+    seen = one.connect()
+    one.feed(seen, b"hello\n")
+    one.end(seen)
+    assert told(seen.messages) == [(None, PARSE_ERROR)]
+
+
 def test_a_line_that_was_cut_off_says_nothing_when_its_connection_is_lost() -> None:
     one = Serving()
     seen = one.connect()
