@@ -36,19 +36,14 @@ from mcpstreams_sansio.client.inputs import AnswerAsk, ClientStreamsInput, Detac
 from mcpstreams_sansio.connections import Framing
 from mcpstreams_sansio.ids import CallId, ConnectionId
 from mcpstreams_sansio.testing.actions import Peers, Transport
-from mcpstreams_sansio.testing.application import (
-    ANSWER,
-    METHOD,
-    Caller,
-    WorkState,
-    called_number,
-    is_interruption,
-)
+from mcpstreams_sansio.testing.caller import Caller
+from mcpstreams_sansio.testing.conversation import ANSWER, METHOD, called_number, is_interruption
 from mcpstreams_sansio.testing.homes import Home
 from mcpstreams_sansio.testing.properties import Violation
 from mcpstreams_sansio.testing.state import Role, State
 from mcpstreams_sansio.testing.stores import Kept
 from mcpstreams_sansio.testing.wires import End, Post, Wire
+from mcpstreams_sansio.testing.work import WorkState
 from mcpstreams_sansio.wire.jsonrpc import Request, Response, encode_message
 from mcpstreams_sansio.wire.refusals import Reason
 

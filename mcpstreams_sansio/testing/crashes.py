@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mcpstreams_sansio.server.inputs import Recover
-from mcpstreams_sansio.testing.application import WorkState
 from mcpstreams_sansio.testing.names import server_name
 from mcpstreams_sansio.testing.server_side import tell_server
 from mcpstreams_sansio.testing.state import State
 from mcpstreams_sansio.testing.wires import End
+from mcpstreams_sansio.testing.work import WorkState
 
 
 def can_crash(state: State) -> Sequence[str]:

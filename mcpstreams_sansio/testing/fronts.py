@@ -21,11 +21,12 @@ from mcpstreams_sansio.server.inputs import CallReceived, CursorReceived, Stream
 from mcpstreams_sansio.server.keys import key_digest
 from mcpstreams_sansio.server.policies import StreamPolicies, StreamPolicy
 from mcpstreams_sansio.testing.actions import Peers
-from mcpstreams_sansio.testing.application import ASK_CAPABILITY, Work, called_number
+from mcpstreams_sansio.testing.conversation import ASK_CAPABILITY, called_number
 from mcpstreams_sansio.testing.frames import read_message
 from mcpstreams_sansio.testing.names import remembered
 from mcpstreams_sansio.testing.state import State
 from mcpstreams_sansio.testing.wires import Head, Post
+from mcpstreams_sansio.testing.work import Work
 from mcpstreams_sansio.wire.jsonrpc import Request
 from mcpstreams_sansio.wire.meta import meta_of
 from mcpstreams_sansio.wire.methods import TOOLS_CALL

@@ -15,24 +15,15 @@ from mcpstreams_sansio.server.inputs import (
     SendMessage,
 )
 from mcpstreams_sansio.testing.actions import Peers
-from mcpstreams_sansio.testing.application import (
-    ANSWER,
-    ASK,
-    METHOD,
-    Caller,
-    Work,
-    WorkState,
-    call_name,
-    call_params,
-    failure,
-    success,
-)
+from mcpstreams_sansio.testing.caller import Caller
 from mcpstreams_sansio.testing.client_side import take, tell_client, would_save
+from mcpstreams_sansio.testing.conversation import ANSWER, ASK, METHOD, call_name, call_params, failure, success
 from mcpstreams_sansio.testing.homes import FIRST
 from mcpstreams_sansio.testing.properties import Violation
 from mcpstreams_sansio.testing.server_side import tell_server
 from mcpstreams_sansio.testing.state import State
 from mcpstreams_sansio.testing.stores import Store
+from mcpstreams_sansio.testing.work import Work, WorkState
 from mcpstreams_sansio.wire.jsonrpc import Response
 from mcpstreams_sansio.wire.refusals import interrupted_error
 

@@ -8,7 +8,7 @@ from typing import Final
 import attrs
 
 from mcpstreams_sansio.client.inputs import CallSaved, OutcomeSaved, SavedCall
-from mcpstreams_sansio.testing.application import Caller
+from mcpstreams_sansio.testing.caller import Caller
 from mcpstreams_sansio.testing.client_side import tell_client, would_save
 from mcpstreams_sansio.testing.homes import FIRST
 from mcpstreams_sansio.testing.properties import Violation

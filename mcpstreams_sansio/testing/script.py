@@ -22,7 +22,7 @@ from mcpstreams_sansio.ids import StreamId
 from mcpstreams_sansio.server.effects import AskAnswered, AskFailed, AskFailure, StartCall, StopCall
 from mcpstreams_sansio.server.inputs import AskPeer, ReleaseStream, Respond, SendMessage
 from mcpstreams_sansio.testing.actions import Kind, Peers, Transport
-from mcpstreams_sansio.testing.application import ASK_CAPABILITY, called_number
+from mcpstreams_sansio.testing.conversation import ASK_CAPABILITY, called_number
 from mcpstreams_sansio.testing.cues import (
     Answer,
     Ask,

@@ -31,13 +31,14 @@ from mcpstreams_sansio.server.effects import (
 from mcpstreams_sansio.server.inputs import AckReceived, StreamsInput
 from mcpstreams_sansio.server.records import EntryKind
 from mcpstreams_sansio.testing.actions import Peers
-from mcpstreams_sansio.testing.application import Work, WorkState, called_number
+from mcpstreams_sansio.testing.conversation import called_number
 from mcpstreams_sansio.testing.disk import Disk
 from mcpstreams_sansio.testing.frames import Frame, read_event, read_message, read_plain
 from mcpstreams_sansio.testing.fronts import head_of
 from mcpstreams_sansio.testing.properties import Violation
 from mcpstreams_sansio.testing.state import Role, State
 from mcpstreams_sansio.testing.wires import Chunk, Close, End, Wire
+from mcpstreams_sansio.testing.work import Work, WorkState
 from mcpstreams_sansio.wire.refusals import Reason
 
 

@@ -15,7 +15,8 @@ from mcpstreams_sansio.ids import CallId, ConnectionId, Entropy, Secret, StreamI
 from mcpstreams_sansio.server.effects import StreamsEffect
 from mcpstreams_sansio.server.inputs import Scope, StreamsInput
 from mcpstreams_sansio.testing.actions import Bounds, Peers, Transport, others
-from mcpstreams_sansio.testing.application import Caller, Guarantee, Work, call_name
+from mcpstreams_sansio.testing.caller import Caller, Guarantee
+from mcpstreams_sansio.testing.conversation import call_name
 from mcpstreams_sansio.testing.disk import Disk
 from mcpstreams_sansio.testing.homes import Home
 from mcpstreams_sansio.testing.machines import Shared
@@ -31,6 +32,7 @@ from mcpstreams_sansio.testing.names import (
 from mcpstreams_sansio.testing.promised import Promised
 from mcpstreams_sansio.testing.wires import Post, Wire
 from mcpstreams_sansio.testing.witness import Witness
+from mcpstreams_sansio.testing.work import Work
 from mcpstreams_sansio.wire.refusals import Reason
 
 MANY_BREAKS: Final = 3

@@ -20,13 +20,15 @@ from mcpstreams_sansio.server.inputs import (
     StreamsInput,
 )
 from mcpstreams_sansio.testing.actions import Peers
-from mcpstreams_sansio.testing.application import ANSWER, Caller, Work, WorkState, call_name
+from mcpstreams_sansio.testing.caller import Caller
+from mcpstreams_sansio.testing.conversation import ANSWER, call_name
 from mcpstreams_sansio.testing.frames import read_message
 from mcpstreams_sansio.testing.fronts import inputs_of
 from mcpstreams_sansio.testing.properties import Violation
 from mcpstreams_sansio.testing.server_side import tell_server
 from mcpstreams_sansio.testing.state import State
 from mcpstreams_sansio.testing.wires import Chunk, Down, End, Wire
+from mcpstreams_sansio.testing.work import Work, WorkState
 from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, Message, Response
 from mcpstreams_sansio.wire.refusals import Reason, read_refusal
 from mcpstreams_sansio.wire.streams import PollResult, read_poll_result

@@ -8,7 +8,7 @@ import attrs
 
 from mcpstreams_sansio.ids import StreamId
 from mcpstreams_sansio.server.records import LogRecord, StreamClosed, StreamOpened
-from mcpstreams_sansio.testing.application import is_said_by_work
+from mcpstreams_sansio.testing.conversation import is_said_by_work
 from mcpstreams_sansio.testing.disk import Disk
 from mcpstreams_sansio.testing.frames import Frame
 from mcpstreams_sansio.testing.properties import Violation

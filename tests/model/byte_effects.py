@@ -36,7 +36,7 @@ from mcpstreams_sansio.server.effects import (
 )
 from mcpstreams_sansio.server.machine import ServerEffect
 from mcpstreams_sansio.testing import Violation
-from mcpstreams_sansio.testing.application import WorkState
+from mcpstreams_sansio.testing.work import WorkState
 from tests.model.byte_wires import Side, exchange, multiplexed
 from tests.model.byte_world import EVENTS, ByteWorld, Setting
 

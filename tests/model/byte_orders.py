@@ -10,7 +10,9 @@ from mcpstreams_sansio.client.inputs import AnswerAsk, AttachCall, CancelCall, C
 from mcpstreams_sansio.client.link import LinkState
 from mcpstreams_sansio.ids import CallId, StreamId
 from mcpstreams_sansio.server.inputs import AskPeer, ReleaseStream, Respond, SendMessage
-from mcpstreams_sansio.testing.application import ASK, METHOD, Caller, Work, WorkState
+from mcpstreams_sansio.testing.caller import Caller
+from mcpstreams_sansio.testing.conversation import ASK, METHOD
+from mcpstreams_sansio.testing.work import Work, WorkState
 from mcpstreams_sansio.wire.jsonrpc import JSONValue
 from tests.model.byte_people import People
 from tests.model.byte_wires import End

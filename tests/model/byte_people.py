@@ -25,17 +25,10 @@ from mcpstreams_sansio.client.effects import (
 from mcpstreams_sansio.ids import CallId, RequestId, StreamId
 from mcpstreams_sansio.server.effects import AskAnswered, StartCall
 from mcpstreams_sansio.testing import Peers, Transport, Violation
-from mcpstreams_sansio.testing.application import (
-    Caller,
-    Guarantee,
-    Work,
-    WorkState,
-    call_params,
-    called_number,
-    failure,
-    success,
-)
+from mcpstreams_sansio.testing.caller import Caller, Guarantee
+from mcpstreams_sansio.testing.conversation import call_params, called_number, failure, success
 from mcpstreams_sansio.testing.witness import Witness
+from mcpstreams_sansio.testing.work import Work, WorkState
 from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, JSONObject, JSONValue, Notification, Response
 from mcpstreams_sansio.wire.meta import META, meta_of, with_meta
 from mcpstreams_sansio.wire.progress import PROGRESS_TOKEN

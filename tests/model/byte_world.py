@@ -34,7 +34,7 @@ from mcpstreams_sansio.server.identity import ServerIdentity
 from mcpstreams_sansio.server.inputs import LogWritten
 from mcpstreams_sansio.server.machine import PeerConnected, Server, ServerConfig, ServerEffect, ServerInput
 from mcpstreams_sansio.testing import Peers, Transport, Violation
-from mcpstreams_sansio.testing.application import ASK_CAPABILITY
+from mcpstreams_sansio.testing.conversation import ASK_CAPABILITY
 from mcpstreams_sansio.wire.jsonrpc import JSONObject
 from mcpstreams_sansio.wire.marker import MARKER
 from mcpstreams_sansio.wire.strict_json import decode_json, encode_json

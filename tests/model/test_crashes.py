@@ -13,11 +13,11 @@ from mcpstreams_sansio.server.effects import WorkInterrupted
 from mcpstreams_sansio.server.records import AnswerLogged, EntryLogged, StreamConfirmed, StreamOpened
 from mcpstreams_sansio.server.recovery import read_records
 from mcpstreams_sansio.testing import Action, StreamsWorld, Violation
-from mcpstreams_sansio.testing.application import WorkState
 from mcpstreams_sansio.testing.names import numbered, text_of
 from mcpstreams_sansio.testing.server_side import carry_out
 from mcpstreams_sansio.testing.state import State
 from mcpstreams_sansio.testing.wires import End
+from mcpstreams_sansio.testing.work import WorkState
 
 DISK = "multiplexed marker messages=2 crashes=1 durable=1"
 

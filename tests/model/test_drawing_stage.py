@@ -9,7 +9,7 @@ from mcpstreams_sansio.connections import DropConnection, DropReason, Write
 from mcpstreams_sansio.ids import CallId, ConnectionId, StreamId
 from mcpstreams_sansio.server.effects import BeginBody, BodyKind, SendMore, StreamAttached
 from mcpstreams_sansio.testing import Action, StreamsWorld
-from mcpstreams_sansio.testing.application import message
+from mcpstreams_sansio.testing.conversation import message
 from mcpstreams_sansio.testing.drawing.captions import down_caption
 from mcpstreams_sansio.testing.drawing.diagram import Arrow, Mark, Note, Tone
 from mcpstreams_sansio.testing.drawing.scenes import show_happenings

@@ -10,7 +10,7 @@ import pytest
 from mcpstreams_sansio.client.effects import CallFinished, CallResult
 from mcpstreams_sansio.client.inputs import SavedCall
 from mcpstreams_sansio.testing import Action, Always, StreamsWorld, Violation, explore
-from mcpstreams_sansio.testing.application import DIED, Caller, Guarantee
+from mcpstreams_sansio.testing.caller import DIED, Caller, Guarantee
 from mcpstreams_sansio.testing.client_side import carry_out
 from mcpstreams_sansio.testing.stores import Store
 

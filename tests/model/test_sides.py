@@ -12,15 +12,17 @@ from mcpstreams_sansio.ids import CallId, ConnectionId, StreamId
 from mcpstreams_sansio.server import effects as server
 from mcpstreams_sansio.server.calls import Peer
 from mcpstreams_sansio.testing import Bounds, Kind, Peers, StreamsWorld, Transport, Violation
-from mcpstreams_sansio.testing.application import Caller, Guarantee, Work, WorkState, call_params, message
+from mcpstreams_sansio.testing.caller import Caller, Guarantee
 from mcpstreams_sansio.testing.client_side import begin_exchange
 from mcpstreams_sansio.testing.client_side import carry_out as carry_out_for_client
+from mcpstreams_sansio.testing.conversation import call_params, message
 from mcpstreams_sansio.testing.homes import FIRST
 from mcpstreams_sansio.testing.narration import narrate
 from mcpstreams_sansio.testing.server_side import carry_out as carry_out_for_server
 from mcpstreams_sansio.testing.state import Role, State
 from mcpstreams_sansio.testing.stores import Store
 from mcpstreams_sansio.testing.wires import End, Wire
+from mcpstreams_sansio.testing.work import Work, WorkState
 from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, Notification, Request
 from mcpstreams_sansio.wire.refusals import Reason, interrupted_error
 

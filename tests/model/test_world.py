@@ -25,9 +25,10 @@ from mcpstreams_sansio.testing import (
     record,
     replay,
 )
-from mcpstreams_sansio.testing.application import Caller, Guarantee, Work, WorkState
+from mcpstreams_sansio.testing.caller import Caller, Guarantee
 from mcpstreams_sansio.testing.strangers import check_poll, only_reply
 from mcpstreams_sansio.testing.wires import Chunk, Close
+from mcpstreams_sansio.testing.work import Work, WorkState
 from mcpstreams_sansio.wire.jsonrpc import Response
 from mcpstreams_sansio.wire.streams import PollResult, PollStatus
 from tests.model.planted.fault import Fault

@@ -6,7 +6,7 @@ import re
 from typing import Final, assert_never
 
 from mcpstreams_sansio.client.effects import CallFinished
-from mcpstreams_sansio.testing.application import METHOD, call_name, called_number
+from mcpstreams_sansio.testing.conversation import METHOD, call_name, called_number
 from mcpstreams_sansio.testing.frames import Frame, read_event, read_plain
 from mcpstreams_sansio.testing.wires import Chunk, Close, Down, Head, Post
 from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, Message, Notification, Request, Response, decode_message

@@ -8,7 +8,7 @@ from typing import Final, final
 import attrs
 
 from mcpstreams_sansio.ids import CallId, ConnectionId, StreamId
-from mcpstreams_sansio.testing.application import call_name
+from mcpstreams_sansio.testing.conversation import call_name
 from mcpstreams_sansio.testing.drawing.captions import down_caption
 from mcpstreams_sansio.testing.drawing.diagram import Arrow, Blank, Mark, Note, Step, Tone, Tube
 from mcpstreams_sansio.testing.drawing.trace import Trace

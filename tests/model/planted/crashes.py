@@ -12,7 +12,7 @@ from mcpstreams_sansio.server import checks, gate, production, registry, restart
 from mcpstreams_sansio.server.effects import StartCall
 from mcpstreams_sansio.server.records import TokenAdded
 from mcpstreams_sansio.server.recovery import Recorded, RecordedStream
-from mcpstreams_sansio.testing import application
+from mcpstreams_sansio.testing.conversation import METHOD, call_params
 from mcpstreams_sansio.wire.jsonrpc import Request
 from tests.model.planted.fault import Found, Patch, around, nothing, planted
 
@@ -25,8 +25,8 @@ def recovery_runs_the_call_again(patch: Patch) -> None:
     """Work that was interrupted is started anew."""
 
     def start_again(known: registry.Registry, going_on: stream.Stream, _: RecordedStream) -> None:
-        params = application.call_params(1)
-        call = Request(going_on.request_id, application.METHOD, {**params, "_meta": {"progressToken": 1}})
+        params = call_params(1)
+        call = Request(going_on.request_id, METHOD, {**params, "_meta": {"progressToken": 1}})
         known.effects.append(StartCall(going_on.stream_id, call, going_on.peer, True))
 
     patch.setattr(restart, "_go_on", start_again)

@@ -1,14 +1,13 @@
-"""The applications at both ends of a world: what they do is counted, what they see is checked at once.
+"""The application at a client of a world: who waits for one call.
 
-At the server, the work of call `k` sends messages numbered from 1, may ask, and answers. At the client, the caller must
-see exactly that.
+It has to see exactly what the work on that call says, and this is checked at once.
 """
 
 from __future__ import annotations
 
 import enum
 import functools
-from typing import Final, Self, assert_never, final
+from typing import Final, Self, final
 
 import attrs
 
@@ -24,224 +23,17 @@ from mcpstreams_sansio.client.effects import (
     OutcomeUnknown,
 )
 from mcpstreams_sansio.client.inputs import SavedCall
-from mcpstreams_sansio.ids import RequestId, StreamId
+from mcpstreams_sansio.ids import RequestId
+from mcpstreams_sansio.testing.conversation import FAILURE_CODE, call_name, is_interruption
 from mcpstreams_sansio.testing.homes import FIRST
 from mcpstreams_sansio.testing.names import Text, text_of
 from mcpstreams_sansio.testing.properties import Violation
 from mcpstreams_sansio.testing.stores import Store
-from mcpstreams_sansio.wire.jsonrpc import (
-    ErrorResponse,
-    JSONObject,
-    JSONValue,
-    Message,
-    Notification,
-    Request,
-    Response,
-)
-from mcpstreams_sansio.wire.progress import PROGRESS_TOKEN
-from mcpstreams_sansio.wire.refusals import Reason, read_refused_call
 
-METHOD: Final = "tools/call"
-"""What every call calls."""
-MESSAGE: Final = "notifications/progress"
-"""What the work sends: of all notifications, a client without our extension can tell only these apart (rule Q4a)."""
-ASK: Final = "sampling/createMessage"
-"""What the work asks."""
-ANSWER: Final[JSONObject] = {"answer": True}
-"""What the caller answers."""
-ASK_CAPABILITY: Final = "sampling"
 DIED: Final = "died"
 """The outcome of a call whose caller has kept nothing of it, once its process has ended."""
-FAILURE_CODE: Final = 7
-"""How the work fails, if it does: an application's own code."""
-
-
 _INTERRUPTED: Final = "interrupted"
 """What came of a call whose work nobody went on with."""
-
-
-def call_name(number: int) -> str:
-    """Return how transcripts name a call, and the work on it."""
-    return f"k{number}"
-
-
-def call_params(number: int) -> JSONObject:
-    """Return the params of a call."""
-    return {"name": "work", "arguments": {"number": number}}
-
-
-def called_number(params: JSONObject | None) -> int:
-    """Return which call it is."""
-    arguments = (params or {})["arguments"]
-    assert isinstance(arguments, dict), "calls are made by `call_params`"
-    number = arguments["number"]
-    assert isinstance(number, int), "calls are made by `call_params`"
-    return number
-
-
-def message(number: int, progress_token: JSONValue) -> Notification:
-    """Return one message of the work."""
-    return Notification(MESSAGE, {PROGRESS_TOKEN: progress_token, "progress": number})
-
-
-def is_said_by_work(message: Message | None) -> bool:
-    """Return whether a message is one of those that the work on a call sends."""
-    match message:
-        case Notification(method=method):
-            return method == MESSAGE
-        case Request(method=method):
-            return method == ASK
-        case Response(result=result):
-            return "number" in result
-        case ErrorResponse(code=code):
-            return code == FAILURE_CODE
-        case None:
-            return False
-        case unknown:
-            assert_never(unknown)
-
-
-def success(request_id: RequestId, number: int) -> Response:
-    """Return the answer to call `number`."""
-    return Response(request_id, {"content": [], "number": number})
-
-
-def failure(request_id: RequestId, number: int) -> ErrorResponse:
-    """Return the other answer to call `number`."""
-    return ErrorResponse(request_id, FAILURE_CODE, f"call {number} failed")
-
-
-def is_interruption(error: ErrorResponse) -> bool:
-    """Say whether an error tells that the work on a call was interrupted."""
-    refused = read_refused_call(error)
-    return refused is not None and refused.reason is Reason.INTERRUPTED
-
-
-@enum.unique
-class WorkState(enum.Enum):
-    """How the work on a call stands."""
-
-    RUNNING = "running"
-    HELD = "held"
-    """It was told to wait before it sends more."""
-    ASKING = "asking"
-    """It waits for an answer."""
-    ASKING_AND_HELD = "asking and held"
-    """It waits for an answer, and is then to wait before it sends more."""
-    SUCCEEDED = "succeeded"
-    FAILED = "failed"
-    STOPPED = "stopped"
-    """It was told to stop, or ended with its process."""
-    GIVEN_UP = "given up"
-    """It was interrupted, and nobody goes on with it."""
-
-
-_OVER: Final = {WorkState.SUCCEEDED, WorkState.FAILED, WorkState.STOPPED, WorkState.GIVEN_UP}
-_HELD: Final = {WorkState.RUNNING: WorkState.HELD, WorkState.ASKING: WorkState.ASKING_AND_HELD}
-_NOT_HELD: Final = {held: state for state, held in _HELD.items()}
-
-
-@final
-@attrs.frozen
-class Work:
-    """The application at the server, working on one call."""
-
-    number: int
-    """Which call."""
-    stream_id: StreamId
-    request_id: RequestId
-    progress_token: JSONValue = attrs.field(hash=False)
-    """What its messages carry."""
-    messages: int
-    """How many are still to be sent."""
-    asks: int
-    """How many questions are still to be asked."""
-    state: WorkState = WorkState.RUNNING
-    sent: int = 0
-    asked: int = 0
-    ask_id: str | None = None
-    """The question that is open."""
-    interrupted: bool = False
-    """It is to be gone on with in another process, and nothing was done there so far."""
-
-    @functools.cached_property
-    def text(self) -> Text:
-        """All of it, for the key of a world."""
-        return text_of(self)
-
-    @property
-    def may_respond(self) -> bool:
-        """All is said and asked."""
-        return self.state is WorkState.RUNNING and not self.messages and not self.asks
-
-    @property
-    def asking(self) -> bool:
-        """A question is open."""
-        return self.state in {WorkState.ASKING, WorkState.ASKING_AND_HELD}
-
-    @property
-    def over(self) -> bool:
-        """It does nothing more."""
-        return self.state in _OVER
-
-    def send(self) -> tuple[Notification, Self]:
-        """Send the next message."""
-        sent = self.sent + 1
-        after = attrs.evolve(self, messages=self.messages - 1, sent=sent, interrupted=False)
-        return message(sent, self.progress_token), after
-
-    def ask(self, ask_id: str) -> Self:
-        """Ask, and wait."""
-        return attrs.evolve(
-            self,
-            asks=self.asks - 1,
-            asked=self.asked + 1,
-            ask_id=ask_id,
-            state=WorkState.ASKING,
-            interrupted=False,
-        )
-
-    def answered(self, ask_id: str) -> Self:
-        """Go on: the answer has come, or never will.
-
-        Raises:
-            Violation: Nothing was asked, or it was answered before (rule R24).
-        """
-        if not self.asking or self.ask_id != ask_id:
-            raise Violation("a question is answered once", f"the work on call {self.number} waits for no such answer")
-        after = WorkState.RUNNING if self.state is WorkState.ASKING else WorkState.HELD
-        return attrs.evolve(self, ask_id=None, state=after)
-
-    def interrupt(self, sent: int, asked: int, ask_id: str | None) -> Self:
-        """Be gone on with in another process, after what is durable of it.
-
-        Args:
-            sent: How many of its messages are.
-            asked: How many of its questions are.
-            ask_id: That of them which is open.
-        """
-        return attrs.evolve(
-            self,
-            messages=self.messages + self.sent - sent,
-            asks=self.asks + self.asked - asked,
-            sent=sent,
-            asked=asked,
-            ask_id=ask_id,
-            state=WorkState.RUNNING if ask_id is None else WorkState.ASKING,
-            interrupted=True,
-        )
-
-    def hold(self) -> Self:
-        """Wait before sending more."""
-        return self.become(_HELD.get(self.state, self.state))
-
-    def go_on(self) -> Self:
-        """Wait no longer than for an answer."""
-        return self.become(_NOT_HELD.get(self.state, self.state))
-
-    def become(self, state: WorkState) -> Self:
-        """Go over to another state."""
-        return attrs.evolve(self, state=state)
 
 
 @enum.unique

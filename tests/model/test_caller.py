@@ -14,18 +14,10 @@ from mcpstreams_sansio.client.effects import (
     ItemReceived,
     Outcome,
 )
-from mcpstreams_sansio.ids import CallId, StreamId
+from mcpstreams_sansio.ids import CallId
 from mcpstreams_sansio.testing import Violation
-from mcpstreams_sansio.testing.actions import Bounds
-from mcpstreams_sansio.testing.application import (
-    Caller,
-    Guarantee,
-    Work,
-    WorkState,
-    failure,
-    message,
-    success,
-)
+from mcpstreams_sansio.testing.caller import Caller, Guarantee
+from mcpstreams_sansio.testing.conversation import failure, message, success
 from mcpstreams_sansio.wire.jsonrpc import ErrorResponse
 
 K1 = CallId(1)
@@ -94,26 +86,6 @@ def test_a_question_is_handed_over_once() -> None:
     for caller in (asked, answered):
         with pytest.raises(Violation, match="handed over once"):
             caller.consider(AskReceived(K1, "ask-00001", 3, "x", None))
-
-
-def test_work_waits_for_its_answer_and_takes_one() -> None:
-    work = Work(1, StreamId("stream-00001"), 7, "p", messages=0, asks=1)
-    assert not work.may_respond
-    asking = work.ask("ask-00001")
-    assert asking.state is WorkState.ASKING
-    assert asking.answered("ask-00001").may_respond
-    with pytest.raises(Violation, match="a question is answered once"):
-        asking.answered("ask-00002")
-    with pytest.raises(Violation, match="a question is answered once"):
-        work.answered("ask-00001")
-
-
-def test_bounds_are_written_and_read() -> None:
-    bounds = Bounds(messages=3, cuts=2, durable=1)
-    assert str(bounds) == "messages=3 cuts=2 durable=1"
-    assert Bounds.parse(str(bounds)) == bounds
-    assert Bounds.parse("") == Bounds()
-    assert bounds.spend("cuts") == attrs.evolve(bounds, cuts=1)
 
 
 def test_what_another_client_has_acknowledged_may_be_missing_once_that_was_told() -> None:
