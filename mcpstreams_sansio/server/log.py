@@ -113,6 +113,10 @@ class StreamLog:
         """Return an entry, or None if it was dropped."""
         return self._entries.get(sequence)
 
+    def entries(self) -> Iterable[Entry]:
+        """Return the entries that are kept, oldest first."""
+        return self._entries.values()
+
     def next_after(self, position: int) -> Entry | None:
         """Return the first entry above a position if it is deliverable, or None if there is none (yet)."""
         for sequence in range(max(position + 1, 1), self.durable + 1):

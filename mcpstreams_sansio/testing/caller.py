@@ -124,6 +124,14 @@ class Caller:
         return self.outcome is None and self.saved is None and self.taken < self.position
 
     @property
+    def unread(self) -> int:
+        """How many messages it was given, and has not taken, or not kept where it keeps its call."""
+        kept = self.kept
+        if self.store is not None:
+            kept = 0 if self.store.kept is None else self.store.kept.seen
+        return self.seen - kept - len([number for number in self.missed if number > kept])
+
+    @property
     def has_its_answer(self) -> bool:
         """The call came to its end, and the caller has what came of it."""
         return self.outcome in {CallResult.__name__, CallFailed.__name__, _INTERRUPTED}

@@ -39,6 +39,7 @@ from mcpstreams_sansio.testing.actions import Peers, Transport
 from mcpstreams_sansio.testing.caller import Caller
 from mcpstreams_sansio.testing.conversation import ANSWER, METHOD, called_number, is_interruption
 from mcpstreams_sansio.testing.homes import Home
+from mcpstreams_sansio.testing.limits import check_unread
 from mcpstreams_sansio.testing.properties import Violation
 from mcpstreams_sansio.testing.state import Role, State
 from mcpstreams_sansio.testing.stores import Kept
@@ -139,6 +140,7 @@ def _leave(effect: LeavePath, state: State) -> None:
 @carry_out.register
 def _item(effect: ItemReceived, state: State) -> None:
     caller = state.callers[effect.call_id] = state.callers[effect.call_id].see(effect)
+    check_unread(state, caller)
     _check_missed(state, caller)
 
 

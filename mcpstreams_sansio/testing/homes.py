@@ -12,7 +12,7 @@ from mcpstreams_sansio.client.inputs import ClientStreamsInput
 from mcpstreams_sansio.client.streams import ClientStreams
 from mcpstreams_sansio.server.inputs import Scope
 from mcpstreams_sansio.testing.machines import Shared
-from mcpstreams_sansio.testing.names import HORIZON, connection_name, instance_name
+from mcpstreams_sansio.testing.names import connection_name, instance_name
 
 _FIRST_EXCHANGE: Final = 500_000
 """What a client's machine numbers its exchanges from, so that no connection of the server's has the same name."""
@@ -38,11 +38,6 @@ class Home:
     def connected(self, scope: Scope, wire: str | None) -> Self:
         """It has a link."""
         return attrs.evolve(self, scope=scope, wire=wire)
-
-    def waits(self, now: float) -> bool:
-        """Return whether its machine waits for a moment that ever comes: something of a call is left."""
-        deadline = self.machine.next_deadline()
-        return deadline is not None and deadline - now < HORIZON
 
     def alone(self) -> Self:
         """It has lost its link."""

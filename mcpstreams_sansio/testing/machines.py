@@ -7,7 +7,7 @@ from typing import Final, Generic, Protocol, Self, TypeAlias, TypeVar, final
 
 import attrs
 
-from mcpstreams_sansio.testing.names import Text, text_of
+from mcpstreams_sansio.testing.names import HORIZON, Text, text_of
 
 EventT_contra = TypeVar("EventT_contra", contravariant=True)
 EffectT_co = TypeVar("EffectT_co", covariant=True)
@@ -17,6 +17,10 @@ EffectT = TypeVar("EffectT")
 
 class Machine(Protocol[EventT_contra, EffectT_co]):
     """What both sides' machines have in common."""
+
+    @property
+    def open_calls(self) -> int:
+        """How many calls it holds that are not over."""
 
     def handle(self, event: EventT_contra, now: float) -> Sequence[EffectT_co]:
         """Take an input; return what is to be done."""
@@ -87,6 +91,11 @@ class Shared(Generic[EventT, EffectT]):
     def next_deadline(self) -> float | None:
         """Say when the machine wants to be woken."""
         return self._machine.next_deadline()
+
+    def rests(self, now: float) -> bool:
+        """Return whether no call is open, and the machine waits for no moment that ever comes."""
+        deadline = self.next_deadline()
+        return not self._machine.open_calls and (deadline is None or deadline - now >= HORIZON)
 
     def text(self, now: float) -> Text:
         """Return the machine's snapshot as text, the same for equal ones."""

@@ -274,7 +274,8 @@ class State:
             and None not in outcomes
             and all(work.over for work in self.works.values())
             and self.witness.opened <= self.witness.gone.keys()
-            and not any(home.waits(self.now) for home in self.homes.values())
+            and all(home.machine.rests(self.now) for home in self.homes.values())
+            and self.server.rests(self.now)
         )
 
     def key(self) -> Hashable:

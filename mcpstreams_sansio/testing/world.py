@@ -17,6 +17,7 @@ from mcpstreams_sansio.testing.actions import Bounds, Kind, Peers, Transport, re
 from mcpstreams_sansio.testing.attempts import count_attempts
 from mcpstreams_sansio.testing.half_open import notice_idle_losses
 from mcpstreams_sansio.testing.homes import fresh_homes
+from mcpstreams_sansio.testing.limits import WatchedServer
 from mcpstreams_sansio.testing.machines import Shared
 from mcpstreams_sansio.testing.names import FAR, instance_name
 from mcpstreams_sansio.testing.narration import goals_of, narrate
@@ -146,7 +147,7 @@ class StreamsWorld:
             patience=_IMPATIENCE if bounds.impatient else client_config.patience,
         )
         first, *spare = fresh_homes(clients, 1 + bounds.rivals + bounds.client_crashes)
-        newborn = Shared(server)
+        newborn = Shared(WatchedServer(server))
         self.state = State(transport, peers, bounds, bounds, newborn, newborn, tuple(spare), {first.name: first})
         self._setting = f"{transport.value} {peers.value} {bounds}".strip()
 

@@ -14,10 +14,12 @@ from mcpstreams_sansio.client.effects import (
     ItemReceived,
     Outcome,
 )
+from mcpstreams_sansio.client.inputs import SavedCall
 from mcpstreams_sansio.ids import CallId
 from mcpstreams_sansio.testing import Violation
 from mcpstreams_sansio.testing.caller import Caller, Guarantee
 from mcpstreams_sansio.testing.conversation import failure, message, success
+from mcpstreams_sansio.testing.stores import Kept, Store
 from mcpstreams_sansio.wire.jsonrpc import ErrorResponse
 
 K1 = CallId(1)
@@ -75,6 +77,16 @@ def test_nothing_comes_after_the_end() -> None:
         over.finish(end(CallResult(success(7, 1).result)), 0)
     with pytest.raises(Violation, match="after its end"):
         over.consider(AskReceived(K1, "ask-00001", 3, "x", None))
+
+
+@pytest.mark.rule("R23")
+def test_what_is_not_taken_is_unread_and_where_a_call_is_kept_what_is_not_kept() -> None:
+    seen = EXACT.see(item(1)).see(item(2))
+    assert (EXACT.unread, seen.unread, seen.take().unread, seen.take().see(item(3)).unread) == (0, 2, 0, 1)
+    assert attrs.evolve(seen, missed=frozenset({2})).unread == 1
+    kept = Kept(SavedCall("a-1", "tools/call", {}, 2), seen=1, position=2)
+    assert attrs.evolve(seen.take(), store=Store()).unread == 2
+    assert attrs.evolve(seen.take(), store=Store(kept)).unread == 1
 
 
 def test_a_question_is_handed_over_once() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from mcpstreams_sansio.testing import machines
 from mcpstreams_sansio.testing.machines import Shared
-from mcpstreams_sansio.testing.names import connection_name, text_of
+from mcpstreams_sansio.testing.names import HORIZON, connection_name, text_of
 from mcpstreams_sansio.wire.jsonrpc import Notification
 
 
@@ -32,6 +32,8 @@ class Adder:
     heard: list[tuple[object, float]]
     told: list[object]
     """Shared by all copies."""
+
+    open_calls: int = 0
 
     def handle(self, event: Add | Tell, now: float) -> list[object]:
         self.told.append(event)
@@ -89,6 +91,17 @@ def test_a_moment_is_never_changed() -> None:
     assert moment.text(5.0) == text_of(())
     assert after.text(5.0) == text_of(((Add(1), -4.0),))
     assert after.text(6.0) == text_of(((Add(1), -5.0),))
+
+
+@pytest.mark.parametrize(
+    ("open_calls", "now", "rests"), [(0, 2.0 - HORIZON, False), (0, 1.0 - HORIZON, True), (1, 1.0 - HORIZON, False)]
+)
+def test_a_machine_rests_without_calls_and_without_a_moment_that_comes(
+    open_calls: int, now: float, rests: bool
+) -> None:
+    moment = Shared(Adder([(Add(1), 0.0)], [], open_calls))
+    assert moment.next_deadline() == 1.0
+    assert moment.rests(now) == rests
 
 
 def test_names_in_an_input_count() -> None:

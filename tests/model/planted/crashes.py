@@ -93,7 +93,7 @@ def recovery_takes_all_as_confirmed(patch: Patch) -> None:
 
 @planted(
     "case C4",
-    Found("multiplexed marker crashes=1 durable=1", "durable before delivered", 13),
+    Found("multiplexed marker crashes=1 durable=1", "memory within limits", 7),
 )
 def recovery_begins_to_count_anew(patch: Patch) -> None:
     """What a stream gets after a crash has the numbers of what it had before."""

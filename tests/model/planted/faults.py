@@ -10,6 +10,7 @@ from tests.model.planted import (
     client_calls,
     client_messages,
     crashes,
+    limits,
     restarts,
     server_log,
     server_peers,
@@ -29,6 +30,7 @@ FAULTS: Final[Mapping[str, tuple[Fault, ...]]] = {
     "A server towards its peers": faults_of(server_peers),
     "The calls of a client": faults_of(client_calls),
     "The messages of a client": faults_of(client_messages),
+    "What is kept": faults_of(limits),
     "A crash of the server": faults_of(crashes),
     "A crash of the client": faults_of(restarts),
 }

@@ -138,7 +138,7 @@ def poll_detaches(patch: Patch) -> None:
 
 @planted(
     "rule R24",
-    Found("multiplexed marker messages=0 asks=1 cancels=1 slow_stops=1", "nothing raises", 10),
+    Found("multiplexed marker messages=0 asks=1 cancels=1 slow_stops=1", "memory within limits", 6),
 )
 def closed_stream_keeps_its_questions(patch: Patch) -> None:
     """The questions of a stream that is over stay open."""

@@ -1,0 +1,215 @@
+"""Memory within limits: what a machine keeps is counted, is let go in time, and is never more than it may be.
+
+What a server keeps shows nowhere but in it. So this looks into its machine, as nothing else of a world does: at every
+moment of it once, whoever comes there. What a client keeps shows by what its callers were given and have not taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, TypeAlias, final
+
+from mcpstreams_sansio.ids import StreamId
+from mcpstreams_sansio.server.calls import StreamKind
+from mcpstreams_sansio.server.effects import HoldMessages, StreamsEffect
+from mcpstreams_sansio.server.inputs import AskPeer, CallReceived, SendMessage, StreamsInput
+from mcpstreams_sansio.server.records import EntryKind, Tags
+from mcpstreams_sansio.server.registry import Registry
+from mcpstreams_sansio.server.stream import Handler, Reading, Stream
+from mcpstreams_sansio.server.streams import ServerStreams
+from mcpstreams_sansio.server.table import StreamState
+from mcpstreams_sansio.testing.actions import Peers
+from mcpstreams_sansio.testing.caller import Caller
+from mcpstreams_sansio.testing.properties import Violation
+from mcpstreams_sansio.testing.state import State
+
+_MEMORY: Final = "memory within limits"
+
+
+@final
+class WatchedServer:
+    """A server's machine that is looked at after every step.
+
+    Args:
+        machine: It is changed by nobody else.
+    """
+
+    def __init__(self, machine: ServerStreams) -> None:
+        self._machine = machine
+
+    @property
+    def open_calls(self) -> int:
+        """How many calls have a stream that is not gone, or somebody who works on them."""
+        registry = self._machine._registry
+        return max(registry.alive, len(registry.working))
+
+    def handle(self, event: StreamsInput, now: float) -> Sequence[StreamsEffect]:
+        """Take an input; return what is to be done.
+
+        Raises:
+            Violation: Something is kept that may not be, or is not counted.
+        """
+        registry = self._machine._registry
+        counted, room_at, limit = _counted(registry), registry.make_room_at, registry.config.max_total_bytes
+        spare = {stream.stream_id: _spare(stream) for stream in _alive(registry)} if counted[1] * 2 > limit else {}
+        full = isinstance(event, CallReceived) and counted[1] >= limit and not self._is_due(now)
+        running = isinstance(event, SendMessage | AskPeer) and _runs(registry, event.stream_id)
+        effects = self._machine.handle(event, now)
+        if counted != _counted(registry):
+            _check_counts(registry)
+        if registry.total_bytes > max(limit, room_at):
+            _check_room(registry, spare)
+        if isinstance(event, CallReceived) and full:
+            _check_admission(registry, event.stream_id)
+        if isinstance(event, SendMessage | AskPeer) and running:
+            _check_window(registry, event.stream_id, effects)
+        return effects
+
+    def _is_due(self, now: float) -> bool:
+        """Return whether something is done before the input itself, which may make room."""
+        deadline = self.next_deadline()
+        return deadline is not None and deadline <= now
+
+    def next_deadline(self) -> float | None:
+        """Say when it wants to be woken."""
+        return self._machine.next_deadline()
+
+    def fork(self) -> WatchedServer:
+        """Return an independent copy."""
+        return WatchedServer(self._machine.fork())
+
+    def snapshot(self, now: float) -> tuple[object, ...]:
+        """Return what decides its future, with times relative to `now`."""
+        return self._machine.snapshot(now)
+
+
+_Spare: TypeAlias = tuple[int, int]
+"""What of a stream may go where room is needed: up to which position anything, and up to which notifications."""
+
+
+def _alive(registry: Registry) -> Iterator[Stream]:
+    return (stream for stream in registry.streams.values() if stream.state is not StreamState.GONE)
+
+
+def _counted(registry: Registry) -> tuple[int, int]:
+    return registry.alive, registry.total_bytes
+
+
+def _runs(registry: Registry, stream_id: StreamId) -> bool:
+    """Return whether work goes on without having been told to wait."""
+    stream = registry.streams.get(stream_id)
+    return stream is not None and stream.handler is Handler.RUNNING
+
+
+def _check_counts(registry: Registry) -> None:
+    """Check that all that is kept is counted, and that nothing is kept of a stream that is gone (rules R10, Q7d).
+
+    Raises:
+        Violation: It is not, or something is.
+    """
+    alive = total = 0
+    for stream in registry.streams.values():
+        log = stream.log
+        sizes = [(entry.sequence, len(entry.payload)) for entry in log.entries()]
+        size = sum([size for _, size in sizes])
+        if stream.state is not StreamState.GONE:
+            alive += 1
+            total += size
+        elif size:
+            raise Violation(_MEMORY, f"{stream.stream_id} is gone, and {size} bytes of it are kept")
+        unsent = sum([size for sequence, size in sizes if sequence > log.sent])
+        unconfirmed = sum([size for sequence, size in sizes if sequence > log.confirmed])
+        if (log.size, log.unsent_size, log.unconfirmed_size) != (size, unsent, unconfirmed):
+            raise Violation(_MEMORY, f"{stream.stream_id} has {size} bytes and counts {log.size}")
+    if (registry.alive, registry.total_bytes) != (alive, total):
+        text = f"{alive} streams have {total} bytes, {registry.alive} with {registry.total_bytes} are counted"
+        raise Violation(_MEMORY, text)
+    if not alive and (registry.asks or registry.resumes or registry.calls or registry.bound):
+        raise Violation(_MEMORY, "something names streams, and there is none")
+
+
+def _check_room(registry: Registry, spare: Mapping[StreamId, _Spare]) -> None:
+    """Check that nothing is kept beyond the room there is, unless it may never go (rule R10).
+
+    Room was looked for before anything was written. So what was sent just now stays until it is looked for again, and
+    that is only once somewhat more is kept.
+
+    Args:
+        registry: What is kept, and more than there is room for.
+        spare: What could go of each stream before.
+
+    Raises:
+        Violation: Something is.
+    """
+    for stream in _alive(registry):
+        if stream.stream_id in spare and _has_spare(registry, stream, spare[stream.stream_id]):
+            text = f"{registry.total_bytes} bytes are kept, and not all that may go of {stream.stream_id} has gone"
+            raise Violation(_MEMORY, text)
+
+
+def _spare(stream: Stream) -> _Spare:
+    log, last = stream.log, stream.log.produced
+    if stream.state is StreamState.COMPLETED and log.claimable == last:
+        return last, last
+    given = last if stream.attachment is None else stream.attachment.position
+    sent = log.claimable if stream.tags is Tags.SEQUENCE else log.sent
+    return min(log.confirmed, given), min(sent, given)
+
+
+def _has_spare(registry: Registry, stream: Stream, was: _Spare) -> bool:
+    """Return whether something could go before an input and after it: if so, it is the oldest such entry that goes."""
+    anything, notifications = map(min, was, _spare(stream))
+    least = 0 if stream.complete else registry.config.keep_bytes
+    for entry in stream.log.entries():
+        if entry.sequence <= anything or (entry.kind is EntryKind.NOTIFICATION and entry.sequence <= notifications):
+            return stream.log.size - len(entry.payload) >= least
+    return False
+
+
+def _check_admission(registry: Registry, stream_id: StreamId) -> None:
+    """Check that a call that came while there was no room has no stream that its client could come back for (R10).
+
+    Raises:
+        Violation: It has one.
+    """
+    stream = registry.streams.get(stream_id)
+    if stream is not None and stream.policy.kind is not StreamKind.FLEETING:
+        raise Violation(_MEMORY, f"{stream_id} is opened, and there is no room for it")
+
+
+def _check_window(registry: Registry, stream_id: StreamId, effects: Sequence[StreamsEffect]) -> None:
+    """Check that work was told to wait if it is as far ahead of its client as it may be (rules R6, R7, R10).
+
+    What counts is what a client that acknowledges has not confirmed, and what any other one was not sent; and while
+    either is being given again what it was given before, all that it was not given yet.
+
+    Raises:
+        Violation: It was not told.
+    """
+    stream = registry.streams.get(stream_id)
+    if stream is None or stream.handler is Handler.DONE or HoldMessages(stream_id) in effects:
+        return
+    log, attachment = stream.log, stream.attachment
+    silent = stream.tags is not Tags.SEQUENCE or (attachment is not None and attachment.reading is Reading.ENDED)
+    through = log.sent if silent else log.confirmed
+    given = log.produced if attachment is None else attachment.position
+    ahead = log.produced - min(through, given)
+    if ahead >= registry.config.window:
+        text = f"the work on {stream_id} is {ahead} entries ahead, and is not told to wait"
+        raise Violation("no more than the window is ahead", text)
+
+
+def check_unread(state: State, caller: Caller) -> None:
+    """Check that a client gives its caller no more than it may have unread, and the one item that fills it (rule R23).
+
+    Without our extension nothing that was read ahead can be had again, so that comes on top.
+
+    Raises:
+        Violation: It has more.
+    """
+    limit = state.bounds.max_unread
+    if not limit:
+        return
+    ahead = 0 if state.peers is Peers.MARKER else state.bounds.reads_ahead - state.left.reads_ahead
+    if caller.unread > limit + 1 + ahead:
+        raise Violation(_MEMORY, f"call {caller.number} has {caller.unread} items unread")
