@@ -106,7 +106,8 @@ class Kind(enum.StrEnum):
     """A copy of the request of `k1` arrives over a connection of its own, which is lost at once: something between the
     two has kept it."""
     INTRUDE = "intrude"
-    """Somebody without the token resumes the stream of `k1`, from elsewhere."""
+    """Somebody who knows the stream of `k1` and not its token tries to have it, to poll, cancel, acknowledge and answer
+    it, from elsewhere: with a token that opens nothing, with that of every other stream, and with none."""
 
 
 UNRELIABLE: Final = frozenset(
@@ -169,6 +170,7 @@ class Bounds:
     """How often a request that was sent arrives once more, at any time. Only with our extension: without it nothing
     tells a copy from another call."""
     intrusions: int = 0
+    """How often somebody without the token of a stream tries all that there is to try, with every token but that."""
     rivals: int = 0
     """How many more clients take a call up."""
     client_crashes: int = 0

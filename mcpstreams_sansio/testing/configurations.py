@@ -59,6 +59,7 @@ QUICK: Final = (
     Configuration("unread", "multiplexed marker messages=2 cuts=1 slow_takes=2 max_unread=1"),
     Configuration("window", "multiplexed marker messages=3 window=2"),
     Configuration("strangers", "http marker messages=0 failures=1 intrusions=1"),
+    Configuration("strangers-with-a-token", "multiplexed marker calls=2 messages=0 intrusions=1"),
     Configuration("http-releases", "http marker messages=0 cuts=1 releases=1"),
     Configuration("answers", "multiplexed marker asks=1 cuts=1"),
     Configuration("late-answers", "multiplexed marker asks=1 hurries=1"),

@@ -110,19 +110,27 @@ def can_intrude(state: State) -> Sequence[str]:
 
 
 def intrude(state: State, name: str) -> None:
-    """Somebody without the token tries everything from elsewhere; nothing comes of it (rules P19, Q10, R6, R24)."""
+    """Somebody without the token tries everything from elsewhere; nothing comes of it (rules P19, Q10, R6, R24).
+
+    Whoever has other calls has tokens too, and tries each of them, as well as one that opens nothing.
+    """
     state.left = state.left.spend("intrusions")
     work = state.work_on(name)
-    for attempt in _WITH_A_WRONG_TOKEN:
-        connection_id, attached = state.fresh_connection(), dict(state.witness.attached)
-        reply = only_reply(_visit(state, connection_id, attempt(connection_id, work)))
-        if not _is_unknown(state, reply) or (state.witness.attached, state.works[work.stream_id]) != (attached, work):
-            raise Violation("no access without the token", f"a wrong token does something to {work.stream_id}")
-    for attempt in _WITHOUT_A_TOKEN:
-        connection_id, before = state.fresh_connection(), state.server.text(state.now)
-        reply = only_reply(_visit(state, connection_id, attempt(connection_id, work)))
-        if reply is not None or state.server.text(state.now) != before:
-            raise Violation("no access without the token", f"a stranger does something to {work.stream_id}")
+    for token in (_NOBODYS, *_tokens_of_others(state, work)):
+        for attempt in _REFUSED:
+            connection_id, before = state.fresh_connection(), (dict(state.witness.attached), dict(state.works))
+            reply = only_reply(_visit(state, connection_id, attempt(connection_id, work, token)))
+            if not _is_unknown(state, reply) or (state.witness.attached, state.works) != before:
+                raise Violation("no access without the token", f"a wrong token does something to {work.stream_id}")
+        for attempt in _IGNORED:
+            connection_id, machine = state.fresh_connection(), state.server.text(state.now)
+            reply = only_reply(_visit(state, connection_id, attempt(connection_id, work, token)))
+            if reply is not None or state.server.text(state.now) != machine:
+                raise Violation("no access without the token", f"a stranger does something to {work.stream_id}")
+
+
+def _tokens_of_others(state: State, work: Work) -> Sequence[Secret]:
+    return [state.tokens[other.stream_id] for other in state.works.values() if other.number != work.number]
 
 
 def can_copy(state: State) -> Sequence[str]:
@@ -148,20 +156,23 @@ def _is_unknown(state: State, reply: Message | None) -> bool:
     return waits or (refused is not None and refused.reason is Reason.STREAM_NOT_FOUND)
 
 
-_Attempt: TypeAlias = Callable[[ConnectionId, Work], PeerInput]
-_WRONG: Final = Secret("no token")
-_WITH_A_WRONG_TOKEN: Final[Sequence[_Attempt]] = (
-    lambda where, work: ResumeReceived(where, VISIT, work.stream_id, _WRONG, marker=True),
-    lambda where, work: PollReceived(where, VISIT, work.stream_id, _WRONG),
-    lambda where, work: CancelReceived(where, VISIT, work.stream_id, _WRONG),
+_Attempt: TypeAlias = Callable[[ConnectionId, Work, Secret], PeerInput]
+_NOBODYS: Final = Secret("no token")
+_REFUSED: Final[Sequence[_Attempt]] = (
+    lambda where, work, token: ResumeReceived(where, VISIT, work.stream_id, token, marker=True),
+    lambda where, work, token: PollReceived(where, VISIT, work.stream_id, token),
+    lambda where, work, token: CancelReceived(where, VISIT, work.stream_id, token),
 )
-_WITHOUT_A_TOKEN: Final[Sequence[_Attempt]] = (
-    lambda where, work: CursorReceived(where, work.stream_id, 0),
-    lambda where, work: AckReceived(where, work.stream_id, 1),
-    lambda where, work: AnswerReceived(where, Response(work.ask_id or VISIT, ANSWER)),
-    lambda where, work: CancelledReceived(where, work.request_id),
+"""What has an answer: there is no such stream."""
+_IGNORED: Final[Sequence[_Attempt]] = (
+    lambda where, work, _: CursorReceived(where, work.stream_id, 0),
+    lambda where, work, _: AckReceived(where, work.stream_id, 1),
+    lambda where, work, token: AckReceived(where, work.stream_id, 1, token),
+    lambda where, work, _: AnswerReceived(where, Response(work.ask_id or VISIT, ANSWER)),
+    lambda where, work, token: AnswerReceived(where, Response(work.ask_id or VISIT, ANSWER), token),
+    lambda where, work, _: CancelledReceived(where, work.request_id),
 )
-"""What counts where its stream is at home, and nowhere else."""
+"""What has none, and counts with the token, or where its stream is at home."""
 
 
 def _visit(state: State, connection_id: ConnectionId, *events: StreamsInput) -> Sequence[Down]:

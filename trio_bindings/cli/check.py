@@ -37,7 +37,7 @@ _HELP: Final = {
     "hurries": "How often the network is slower than a timer.",
     "polls": "How often somebody else polls.",
     "copies": "How often a request that was sent arrives once more.",
-    "intrusions": "How often somebody resumes without the token.",
+    "intrusions": "How often somebody tries all that there is to try, with every token but the right one.",
     "rivals": "How many more clients take a call up.",
     "crashes": "How often the process of the server ends, and another one takes its place.",
     "client_crashes": "How often the process of the client ends, and another one begins.",

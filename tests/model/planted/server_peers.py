@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from mcpstreams_sansio.ids import Secret, same_digest
 from mcpstreams_sansio.server import (
     attachments,
     keys,
@@ -15,7 +16,8 @@ from mcpstreams_sansio.server import (
     stream,
     streams,
 )
-from mcpstreams_sansio.server.inputs import AnswerReceived, PollReceived
+from mcpstreams_sansio.server.inputs import AckReceived, AnswerReceived, PollReceived
+from mcpstreams_sansio.server.table import StreamState
 from mcpstreams_sansio.wire.streams import PollResult
 from tests.model.planted.fault import Found, Patch, around, nothing, planted
 
@@ -56,6 +58,35 @@ def key_cancelled_before_its_call_is_forgotten(patch: Patch) -> None:
 def token_is_ignored(patch: Patch) -> None:
     """Whoever knows the id of a stream may have it."""
     patch.setattr(registry.Registry, "find", lambda known, stream_id, *_: known.streams.get(stream_id))
+
+
+@planted(
+    "rule P19",
+    Found("multiplexed marker calls=2 messages=0 intrusions=1", "no access without the token", 7),
+)
+def any_token_opens_any_stream(patch: Patch) -> None:
+    """Whoever has a token of his own may have every stream of which he knows the id."""
+
+    def opens(known: registry.Registry, _: stream.Stream | None, token: Secret) -> bool:
+        digest = token.digest()
+        return any(same_digest(digest, each) for other in known.streams.values() for each in other.tokens)
+
+    patch.setattr(registry.Registry, "opens", opens)
+
+
+@planted(
+    "rule R6",
+    Found("multiplexed marker messages=0 intrusions=1", "no access without the token", 4),
+)
+def anybody_may_acknowledge(patch: Patch) -> None:
+    """An acknowledgement counts whatever token is with it."""
+
+    def receive(known: registry.Registry, event: AckReceived) -> None:
+        acknowledged = known.streams.get(event.stream_id)
+        if acknowledged is not None and acknowledged.state is not StreamState.GONE:
+            lifecycle.confirm(known, acknowledged, event.through)
+
+    patch.setitem(streams._APPLY, AckReceived, receive)
 
 
 @planted(
