@@ -41,6 +41,7 @@ from mcpstreams_sansio.testing.conversation import ANSWER, METHOD, called_number
 from mcpstreams_sansio.testing.homes import Home
 from mcpstreams_sansio.testing.limits import check_unread
 from mcpstreams_sansio.testing.properties import Violation
+from mcpstreams_sansio.testing.secrecy import check_wanted_by_client
 from mcpstreams_sansio.testing.state import Role, State
 from mcpstreams_sansio.testing.stores import Kept
 from mcpstreams_sansio.testing.wires import End, Post, Wire
@@ -59,6 +60,7 @@ def tell_client(state: State, home: str, *events: ClientStreamsInput) -> None:
         state.homes[home] = attrs.evolve(state.homes[home], machine=machine)
         for effect in effects:
             state.happened.append((Role.CLIENT_WANTS, effect))
+            check_wanted_by_client(effect)
             if isinstance(effect, SendOnPath | ReadAgain) and state.transport is Transport.HTTP:
                 begin_exchange(state, state.homes[home], effect.connection_id)
             carry_out(effect, state)

@@ -28,6 +28,7 @@ def crash(state: State, kept: str) -> None:
     state.left = state.left.spend("crashes")
     state.disk = state.disk.crash(int(kept))
     state.witness.crash(state.disk.records)
+    state.deliveries.crash(state.disk.records)
     state.promised.crash(state.disk.records)
     state.sessions = frozenset()
     for wire in tuple(state.wires.values()):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final
 
 import attrs
 
@@ -23,12 +22,9 @@ from mcpstreams_sansio.testing.properties import Violation
 from mcpstreams_sansio.testing.server_side import tell_server
 from mcpstreams_sansio.testing.state import State
 from mcpstreams_sansio.testing.stores import Store
-from mcpstreams_sansio.testing.work import Work, WorkState
+from mcpstreams_sansio.testing.work import CREATE, Work, WorkState
 from mcpstreams_sansio.wire.jsonrpc import Response
 from mcpstreams_sansio.wire.refusals import interrupted_error
-
-_CREATE: Final = 1
-"""The position of `create`, before all that the work sends."""
 
 
 def _callers(state: State, wanted: Callable[[Caller], bool]) -> Sequence[str]:
@@ -169,8 +165,8 @@ def _check_window(state: State, work: Work) -> None:
     """
     window = state.bounds.window
     taken = max((caller.taken for caller in state.callers_of(work.number)), default=0)
-    produced = _CREATE + work.sent
-    if window and state.peers is Peers.MARKER and produced - max(taken, _CREATE) >= window:
+    produced = CREATE + work.sent
+    if window and state.peers is Peers.MARKER and produced - max(taken, CREATE) >= window:
         text = f"the work on call {work.number} is {produced - taken} entries ahead, and was not told to wait"
         raise Violation("no more than the window is ahead", text)
 

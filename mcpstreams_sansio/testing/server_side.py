@@ -8,7 +8,7 @@ import functools
 import attrs
 
 from mcpstreams_sansio.client.effects import CallNotRun
-from mcpstreams_sansio.connections import DropConnection, EndWriting, Write, Written
+from mcpstreams_sansio.connections import DropConnection, EndWriting, Framing, Write, Written
 from mcpstreams_sansio.ids import ConnectionId
 from mcpstreams_sansio.server.effects import (
     AskAnswered,
@@ -28,17 +28,20 @@ from mcpstreams_sansio.server.effects import (
     WorkInterrupted,
     WriteLog,
 )
-from mcpstreams_sansio.server.inputs import AckReceived, StreamsInput
+from mcpstreams_sansio.server.inputs import AckReceived, PollReceived, StreamsInput
 from mcpstreams_sansio.server.records import EntryKind
 from mcpstreams_sansio.testing.actions import Peers
 from mcpstreams_sansio.testing.conversation import called_number
+from mcpstreams_sansio.testing.deliveries import place_of
 from mcpstreams_sansio.testing.disk import Disk
 from mcpstreams_sansio.testing.frames import Frame, read_event, read_message, read_plain
 from mcpstreams_sansio.testing.fronts import head_of
+from mcpstreams_sansio.testing.polls import check_polled
 from mcpstreams_sansio.testing.properties import Violation
+from mcpstreams_sansio.testing.secrecy import check_wanted, check_written, tokens_of
 from mcpstreams_sansio.testing.state import Role, State
 from mcpstreams_sansio.testing.wires import Chunk, Close, End, Wire
-from mcpstreams_sansio.testing.work import Work, WorkState
+from mcpstreams_sansio.testing.work import CREATE, Work, WorkState
 from mcpstreams_sansio.wire.refusals import Reason
 
 
@@ -50,12 +53,20 @@ def tell_server(state: State, *events: StreamsInput) -> None:
         state.happened.append((Role.SERVER_IS_TOLD, event))
         if not _may_be_too_late(state, event):
             state.promised.hear(event)
+        if isinstance(event, AckReceived):
+            _confirm(state, event)
         state.server, effects = state.server.handle(event, state.now)
         for effect in effects:
             state.happened.append((Role.SERVER_WANTS, effect))
+            check_wanted(effect)
             carry_out(effect, state)
+            if isinstance(effect, StreamAttached):
+                _deliver(state, effect, event)
             if isinstance(effect, Write) and _taken_at_once(state, effect):
                 waiting.append(Written(effect.connection_id))
+        state.deliveries.rest()
+        if isinstance(event, PollReceived):
+            check_polled(state, event, effects)
 
 
 def _may_be_too_late(state: State, event: StreamsInput) -> bool:
@@ -64,6 +75,25 @@ def _may_be_too_late(state: State, event: StreamsInput) -> bool:
         return False
     wire = state.wire_of_server(event.connection_id)
     return wire is None or wire.client is End.GONE
+
+
+def _confirm(state: State, event: AckReceived) -> None:
+    """Note what a client says that it has, if it is at home where its stream is, or has the token (rule R6)."""
+    delivery = state.deliveries.streams.get(event.stream_id)
+    wire = state.wire_of_server(event.connection_id)
+    if delivery is None or wire is None:
+        return
+    token = event.resume_token
+    known = wire.scope == delivery.home if token is None else token.reveal() in tokens_of(state, event.stream_id)
+    if known:
+        state.deliveries.confirm(event.stream_id, event.through)
+
+
+def _deliver(state: State, effect: StreamAttached, event: StreamsInput) -> None:
+    """Note who delivers a stream, and from where on: that depends on how it was asked for."""
+    wire, work = _in_use(state, effect.connection_id), state.works.get(effect.stream_id)
+    last = CREATE if work is None else work.last_entry
+    state.deliveries.attach(effect.stream_id, wire.name, wire.scope, event, last)
 
 
 def disk_of(state: State) -> Disk | None:
@@ -106,9 +136,19 @@ def _write(effect: Write, state: State) -> None:
         raise Violation("one write is outstanding", "a connection is written to before it took the write before")
     for data in effect.chunks:
         frame = frame_of(wire, data)
-        state.witness.write(wire.name, data, frame, disk_of(state))
+        check_written(state, data, frame)
+        state.witness.write(wire.name, frame, disk_of(state))
+        _write_entry(state, wire, frame)
         state.promised.write(frame, disk_of(state))
     state.put(wire.write(*(Chunk(data) for data in effect.chunks)))
+
+
+def _write_entry(state: State, wire: Wire, frame: Frame) -> None:
+    place = place_of(frame)
+    if place is not None:
+        state.deliveries.write(wire.name, frame, *place)
+    elif wire.framing is Framing.MESSAGES:
+        state.deliveries.count(wire.name, frame)
 
 
 @carry_out.register
@@ -155,7 +195,7 @@ def _interrupted(effect: WorkInterrupted, state: State) -> None:
         raise Violation("nothing durable is lost", f"{effect.produced} entries of {effect.stream_id} are left")
     questions = [entry.ask_id for entry in entries if entry.kind is EntryKind.ASK]
     messages = [entry for entry in entries if entry.kind is EntryKind.NOTIFICATION and entry.ask_id is None]
-    withdrawn = [entry.ask_id for entry in entries if entry.kind is EntryKind.NOTIFICATION]
+    withdrawn = [entry.ask_id for entry in entries if entry.kind is EntryKind.NOTIFICATION and entry.ask_id]
     settled = [*withdrawn, *(answer.ask_id for answer in effect.answers)]
     open_ones = [ask_id for ask_id in questions if ask_id not in settled]
     if open_ones != list(effect.asks):
@@ -164,7 +204,7 @@ def _interrupted(effect: WorkInterrupted, state: State) -> None:
         state.witness.start(work.number, effect.stream_id, disk_of(state))
         state.promised.start(effect.stream_id)
     ask_id = open_ones[0] if open_ones else None
-    state.works[effect.stream_id] = work.interrupt(len(messages), len(questions), ask_id)
+    state.works[effect.stream_id] = work.interrupt(len(messages), len(questions), len(withdrawn), ask_id)
 
 
 @carry_out.register
@@ -188,7 +228,9 @@ def _ask_failed(effect: AskFailed, state: State) -> None:
     if effect.failure is AskFailure.TIMED_OUT and not state.late:
         _check_unanswered(state, work.number, effect.ask_id)
     if not work.over:
-        state.works[effect.stream_id] = work.answered(effect.ask_id)
+        withdrawn = effect.failure is AskFailure.TIMED_OUT
+        after = work.withdraw(effect.ask_id) if withdrawn else work.answered(effect.ask_id)
+        state.works[effect.stream_id] = after
 
 
 def _check_unanswered(state: State, number: int, ask_id: str) -> None:
@@ -224,12 +266,12 @@ def _attached(effect: StreamAttached, state: State) -> None:
 
 @carry_out.register
 def _detached(effect: StreamDetached, state: State) -> None:
-    state.witness.detach(effect.stream_id)
+    state.deliveries.detach(effect.stream_id)
 
 
 @carry_out.register
 def _gone(effect: StreamGone, state: State) -> None:
-    state.witness.detach(effect.stream_id)
+    state.deliveries.go(effect.stream_id)
     state.witness.go(effect.stream_id, effect.reason)
     state.promised.go(effect.stream_id, effect.reason, state.late or state.bounds.room > 0)
     work = state.works.get(effect.stream_id)

@@ -17,6 +17,7 @@ from mcpstreams_sansio.server.inputs import Scope, StreamsInput
 from mcpstreams_sansio.testing.actions import Bounds, Peers, Transport, others
 from mcpstreams_sansio.testing.caller import Caller, Guarantee
 from mcpstreams_sansio.testing.conversation import call_name
+from mcpstreams_sansio.testing.deliveries import Deliveries
 from mcpstreams_sansio.testing.disk import Disk
 from mcpstreams_sansio.testing.homes import Home
 from mcpstreams_sansio.testing.machines import Shared
@@ -98,6 +99,7 @@ class State:
     """What there is to do for each stream, as its call said."""
     callers: dict[CallId, Caller] = attrs.field(factory=dict)
     witness: Witness = attrs.field(factory=Witness)
+    deliveries: Deliveries = attrs.field(factory=Deliveries)
     promised: Promised = attrs.field(factory=Promised)
     requests: dict[int, Post] = attrs.field(factory=dict)
     """What each call was sent as, for the first time."""
@@ -207,6 +209,11 @@ class State:
         return {self.witness.gone[stream_id] for stream_id in streams if stream_id in self.witness.gone}
 
     @property
+    def unborn(self) -> list[StreamId]:
+        """The streams that are open, and on which no work has begun."""
+        return [stream_id for stream_id in self.deliveries.streams if stream_id not in self.works]
+
+    @property
     def calls_made(self) -> int:
         """How many calls were made, whoever else has taken them up."""
         return len({caller.number for caller in self.callers.values()})
@@ -258,6 +265,7 @@ class State:
             self.arrived.copy(),
             self.callers.copy(),
             self.witness.fork(),
+            self.deliveries.fork(),
             self.promised.fork(),
             self.requests.copy(),
             self.counters.fork(),
@@ -320,12 +328,17 @@ class State:
                 len(self.wires),
                 len(self.works),
                 len(self.callers),
-                frozenset([(stream_id, self.tokens[stream_id]) for stream_id in self.works]),
+                frozenset([(stream_id, self.tokens[stream_id]) for stream_id in (*self.works, *self.unborn)]),
                 self.disk.batch is None,
                 self.server_name,
                 self.sessions,
                 tuple([(home.scope, home.wire and self.wires[home.wire].client_id) for home in self.homes.values()]),
-                frozenset([(stream_id, servers.get(wire)) for stream_id, wire in witness.attached.items()]),
+                frozenset(
+                    [
+                        (stream_id, each.confirmed, each.home, servers.get(each.wire or ""), each.position)
+                        for stream_id, each in self.deliveries.streams.items()
+                    ]
+                ),
                 frozenset([(servers.get(wire), ended) for wire, ended in witness.ended.items() if ended]),
                 witness.unended,
                 witness.opened,

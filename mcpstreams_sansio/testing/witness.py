@@ -15,7 +15,6 @@ from mcpstreams_sansio.testing.properties import Violation
 from mcpstreams_sansio.wire.jsonrpc import ErrorResponse
 from mcpstreams_sansio.wire.refusals import Reason, read_refusal
 
-_TOKEN: Final = b"token-"
 _FINAL: Final = frozenset({Reason.ABANDONED, Reason.CANCELLED, Reason.EXPIRED, Reason.FINISHED})
 """Refusals that tell how a stream has ended, or that its call was cancelled before it came."""
 
@@ -25,8 +24,6 @@ _FINAL: Final = frozenset({Reason.ABANDONED, Reason.CANCELLED, Reason.EXPIRED, R
 class Witness:
     """What the server has done so far."""
 
-    attached: dict[StreamId, str] = attrs.field(factory=dict)
-    """Which wire delivers each stream."""
     ended: dict[str, frozenset[StreamId]] = attrs.field(factory=dict)
     """The streams whose end was written, for each wire that still carries something."""
     unended: frozenset[StreamId] = frozenset()
@@ -38,14 +35,9 @@ class Witness:
     """The calls whose work was started."""
 
     def attach(self, stream_id: StreamId, wire: str) -> None:
-        """Note that a wire delivers a stream from now on; the one before delivers it no longer (rule Q6a)."""
+        """Note that a wire delivers a stream from now on: its end may come there once more."""
         self.opened |= {stream_id}
-        self.attached[stream_id] = wire
         self.ended[wire] = self.ended.get(wire, frozenset()) - {stream_id}
-
-    def detach(self, stream_id: StreamId) -> None:
-        """Note that no wire delivers a stream."""
-        self.attached.pop(stream_id, None)
 
     def go(self, stream_id: StreamId, reason: Reason) -> None:
         """Note that a stream is over.
@@ -62,7 +54,6 @@ class Witness:
 
     def crash(self, records: tuple[LogRecord, ...]) -> None:
         """Note that the server's process has ended, and what is left of what it did: what is on record."""
-        self.attached.clear()
         self.ended.clear()
         self.opened = frozenset([record.stream_id for record in records if isinstance(record, StreamOpened)])
         self.unended &= self.opened
@@ -84,21 +75,19 @@ class Witness:
             )
         self.executed |= {number}
 
-    def write(self, wire: str, data: bytes, frame: Frame, disk: Disk | None) -> None:
+    def write(self, wire: str, frame: Frame, disk: Disk | None) -> None:
         """Check what is written.
 
         Raises:
-            Violation: It shows a token, comes too early, on the wrong wire, or after the end.
+            Violation: It comes too early, or after the end.
         """
-        if _TOKEN in data and not frame.is_create:
-            raise Violation("no token but in create", "a token is in a message that is no create")
         if disk is not None:
             _check_durable(frame, disk)
         stream_id = frame.stream_id
         if stream_id is None:
             return
-        if frame.sequence is not None:
-            self._check_entry(wire, stream_id, frame.sequence, disk)
+        if frame.sequence is not None and disk is not None and not disk.holds(stream_id, frame.sequence):
+            raise Violation("durable before delivered", f"{stream_id}#{frame.sequence} is written before it is durable")
         # Of a stream that is over, whoever comes again is told the end again (rule Q9a).
         if stream_id in self.ended.get(wire, ()) and not (frame.is_end and stream_id in self.gone):
             raise Violation("end is last, and once", f"something of {stream_id} comes after its end")
@@ -113,22 +102,13 @@ class Witness:
         self.unended -= {stream_id}
         self.ended[wire] = self.ended.get(wire, frozenset()) | {stream_id}
 
-    def _check_entry(self, wire: str, stream_id: StreamId, sequence: int, disk: Disk | None) -> None:
-        if disk is not None and not disk.holds(stream_id, sequence):
-            raise Violation("durable before delivered", f"{stream_id}#{sequence} is written before it is durable")
-        deliverer = self.attached.get(stream_id)
-        if deliverer is not None and deliverer != wire:
-            raise Violation("one attachment", f"{stream_id} belongs to {deliverer} and is written to {wire}")
-
     def forget(self, wire: str) -> None:
         """A wire carries nothing any more."""
         self.ended.pop(wire, None)
 
     def fork(self) -> Witness:
         """Return an independent copy."""
-        return Witness(
-            self.attached.copy(), self.ended.copy(), self.unended, self.opened, self.gone.copy(), self.executed
-        )
+        return Witness(self.ended.copy(), self.unended, self.opened, self.gone.copy(), self.executed)
 
 
 def _check_durable(frame: Frame, disk: Disk) -> None:

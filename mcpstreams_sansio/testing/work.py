@@ -37,7 +37,10 @@ class WorkState(enum.Enum):
     """It was interrupted, and nobody goes on with it."""
 
 
-_OVER: Final = {WorkState.SUCCEEDED, WorkState.FAILED, WorkState.STOPPED, WorkState.GIVEN_UP}
+CREATE: Final = 1
+"""The position of `create`, before all that work says."""
+_ANSWERED: Final = {WorkState.SUCCEEDED, WorkState.FAILED, WorkState.GIVEN_UP}
+_OVER: Final = {*_ANSWERED, WorkState.STOPPED}
 _HELD: Final = {WorkState.RUNNING: WorkState.HELD, WorkState.ASKING: WorkState.ASKING_AND_HELD}
 _NOT_HELD: Final = {held: state for state, held in _HELD.items()}
 
@@ -60,6 +63,8 @@ class Work:
     state: WorkState = WorkState.RUNNING
     sent: int = 0
     asked: int = 0
+    withdrawn: int = 0
+    """How many of its questions nobody has answered in time."""
     ask_id: str | None = None
     """The question that is open."""
     interrupted: bool = False
@@ -74,6 +79,21 @@ class Work:
     def may_respond(self) -> bool:
         """All is said and asked."""
         return self.state is WorkState.RUNNING and not self.messages and not self.asks
+
+    @property
+    def has_answered(self) -> bool:
+        """It has answered its call."""
+        return self.state in _ANSWERED
+
+    @property
+    def failed(self) -> bool:
+        """Its answer is an error."""
+        return self.state in {WorkState.FAILED, WorkState.GIVEN_UP}
+
+    @property
+    def last_entry(self) -> int:
+        """Where the last thing stands that it has said, in an announced stream: behind `create`, before `end`."""
+        return CREATE + self.sent + self.asked + self.withdrawn + self.has_answered
 
     @property
     def asking(self) -> bool:
@@ -113,12 +133,21 @@ class Work:
         after = WorkState.RUNNING if self.state is WorkState.ASKING else WorkState.HELD
         return attrs.evolve(self, ask_id=None, state=after)
 
-    def interrupt(self, sent: int, asked: int, ask_id: str | None) -> Self:
+    def withdraw(self, ask_id: str) -> Self:
+        """Go on without an answer: its client is told that none is wanted any more.
+
+        Raises:
+            Violation: Nothing was asked, or it was answered before (rule R24).
+        """
+        return attrs.evolve(self.answered(ask_id), withdrawn=self.withdrawn + 1)
+
+    def interrupt(self, sent: int, asked: int, withdrawn: int, ask_id: str | None) -> Self:
         """Be gone on with in another process, after what is durable of it.
 
         Args:
             sent: How many of its messages are.
             asked: How many of its questions are.
+            withdrawn: How many of these are withdrawn.
             ask_id: That of them which is open.
         """
         return attrs.evolve(
@@ -127,6 +156,7 @@ class Work:
             asks=self.asks + self.asked - asked,
             sent=sent,
             asked=asked,
+            withdrawn=withdrawn,
             ask_id=ask_id,
             state=WorkState.RUNNING if ask_id is None else WorkState.ASKING,
             interrupted=True,

@@ -206,7 +206,7 @@ def shuffled(state: State, order: random.Random) -> None:
     _shuffle(state.works, order)
     _shuffle(state.tokens, order)
     _shuffle(state.callers, order)
-    _shuffle(state.witness.attached, order)
+    _shuffle(state.deliveries.streams, order)
     _shuffle(state.witness.ended, order)
     _shuffle(state.witness.gone, order)
 

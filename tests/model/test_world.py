@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 
-import attrs
 import pytest
 
 from mcpstreams_sansio import LocalProtocolError
@@ -25,14 +24,12 @@ from mcpstreams_sansio.testing import (
     record,
     replay,
 )
-from mcpstreams_sansio.testing.caller import Caller, Guarantee
-from mcpstreams_sansio.testing.strangers import check_poll, only_reply
+from mcpstreams_sansio.testing.strangers import only_reply
 from mcpstreams_sansio.testing.wires import Chunk, Close
-from mcpstreams_sansio.testing.work import Work, WorkState
 from mcpstreams_sansio.wire.jsonrpc import Response
-from mcpstreams_sansio.wire.streams import PollResult, PollStatus
 from tests.model.planted.fault import Fault
-from tests.model.planted.server_peers import anybody_may_answer, token_is_ignored
+from tests.model.planted.secrets import token_is_ignored
+from tests.model.planted.server_peers import anybody_may_answer
 from tests.model.planted.server_streams import late_loss_detaches_the_new_connection
 
 ENTROPY_LENGTH = 43
@@ -168,58 +165,14 @@ def test_a_transcript_of_a_world_is_gone_again() -> None:
 # ------------------------------------------------------------------------------------------------ strangers
 
 
-WORK = Work(1, StreamId("stream-00001"), 7, "p", messages=0, asks=0)
-ANSWERED = Caller(1, Guarantee.EXACTLY_ONCE, outcome="CallResult")
-
-
-@pytest.mark.parametrize(
-    ("work", "status", "has_request", "has_error"),
-    [
-        (WorkState.RUNNING, "live", False, False),
-        (WorkState.ASKING, "live", True, False),
-        (WorkState.SUCCEEDED, "completed", False, False),
-        (WorkState.FAILED, "completed", False, True),
-        (WorkState.FAILED, "completed", False, False),
-        (WorkState.GIVEN_UP, "completed", False, True),
-    ],
-)
-def test_a_poll_may_say_what_is_true(work: WorkState, status: PollStatus, has_request: bool, has_error: bool) -> None:
-    check_poll(PollResult(WORK.stream_id, status, True, has_request, has_error), WORK.become(work), [ANSWERED])
-
-
-@pytest.mark.parametrize(
-    ("work", "status", "has_request", "has_error"),
-    [
-        (WorkState.RUNNING, "completed", False, False),
-        (WorkState.FAILED, "live", False, True),
-        (WorkState.RUNNING, "live", True, False),
-        (WorkState.ASKING, "live", False, False),
-        (WorkState.SUCCEEDED, "completed", False, True),
-        (WorkState.GIVEN_UP, "live", False, False),
-    ],
-)
-def test_a_poll_that_lies_is_found(work: WorkState, status: PollStatus, has_request: bool, has_error: bool) -> None:
-    with pytest.raises(Violation, match="a poll tells the truth"):
-        check_poll(PollResult(WORK.stream_id, status, True, has_request, has_error), WORK.become(work), [ANSWERED])
-
-
-@pytest.mark.rule("P31", "Q8b", "Q8c")
-def test_a_poll_that_keeps_an_answer_back_is_found() -> None:
-    failed = WORK.become(WorkState.FAILED)
-    waiting = [attrs.evolve(ANSWERED, outcome=None)]
-    check_poll(PollResult(WORK.stream_id, "completed", True, False, True), failed, waiting)
-    check_poll(PollResult(WORK.stream_id, "completed", False, False, False), failed, [*waiting, ANSWERED])
-    with pytest.raises(Violation, match="nothing more is told to be there"):
-        check_poll(PollResult(WORK.stream_id, "completed", False, False, True), failed, waiting)
-    with pytest.raises(Violation, match="an error of which nobody has heard"):
-        check_poll(PollResult(WORK.stream_id, "completed", True, False, False), failed, waiting)
+S1 = StreamId("stream-00001")
 
 
 @pytest.mark.rule("R6", "R10")
 def test_work_that_is_ahead_by_more_than_the_window_is_found() -> None:
     world = walk(StreamsWorld.parse("multiplexed marker messages=3 window=2"), "call k1", "connect", "up c1", "send k1")
     assert Action("send", "k1") not in world.actions()
-    world.state.works[WORK.stream_id] = world.state.works[WORK.stream_id].go_on()
+    world.state.works[S1] = world.state.works[S1].go_on()
     world.apply(Action("send", "k1"))  # one of what was sent may be taken, and that may be known already
     with pytest.raises(Violation, match="no more than the window is ahead"):
         world.apply(Action("send", "k1"))

@@ -1,14 +1,12 @@
-"""Faults of a server towards its peers: keys, tokens, polls, questions."""
+"""Faults of a server towards its peers: keys, and questions."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from mcpstreams_sansio.ids import Secret, same_digest
 from mcpstreams_sansio.server import (
     attachments,
     keys,
-    lifecycle,
     paths,
     production,
     registry,
@@ -16,9 +14,7 @@ from mcpstreams_sansio.server import (
     stream,
     streams,
 )
-from mcpstreams_sansio.server.inputs import AckReceived, AnswerReceived, PollReceived
-from mcpstreams_sansio.server.table import StreamState
-from mcpstreams_sansio.wire.streams import PollResult
+from mcpstreams_sansio.server.inputs import AnswerReceived
 from tests.model.planted.fault import Found, Patch, around, nothing, planted
 
 
@@ -52,44 +48,6 @@ def key_cancelled_before_its_call_is_forgotten(patch: Patch) -> None:
 
 
 @planted(
-    "case A3",
-    Found("multiplexed marker messages=0 intrusions=1", "no access without the token", 4),
-)
-def token_is_ignored(patch: Patch) -> None:
-    """Whoever knows the id of a stream may have it."""
-    patch.setattr(registry.Registry, "find", lambda known, stream_id, *_: known.streams.get(stream_id))
-
-
-@planted(
-    "rule P19",
-    Found("multiplexed marker calls=2 messages=0 intrusions=1", "no access without the token", 7),
-)
-def any_token_opens_any_stream(patch: Patch) -> None:
-    """Whoever has a token of his own may have every stream of which he knows the id."""
-
-    def opens(known: registry.Registry, _: stream.Stream | None, token: Secret) -> bool:
-        digest = token.digest()
-        return any(same_digest(digest, each) for other in known.streams.values() for each in other.tokens)
-
-    patch.setattr(registry.Registry, "opens", opens)
-
-
-@planted(
-    "rule R6",
-    Found("multiplexed marker messages=0 intrusions=1", "no access without the token", 4),
-)
-def anybody_may_acknowledge(patch: Patch) -> None:
-    """An acknowledgement counts whatever token is with it."""
-
-    def receive(known: registry.Registry, event: AckReceived) -> None:
-        acknowledged = known.streams.get(event.stream_id)
-        if acknowledged is not None and acknowledged.state is not StreamState.GONE:
-            lifecycle.confirm(known, acknowledged, event.through)
-
-    patch.setitem(streams._APPLY, AckReceived, receive)
-
-
-@planted(
     "case A1",
     Found("multiplexed marker messages=0 intrusions=1", "no access without the token", 4),
 )
@@ -105,66 +63,6 @@ def everybody_is_at_home(patch: Patch) -> None:
 def anybody_may_answer(patch: Patch) -> None:
     """An answer counts wherever it comes from."""
     patch.setattr(requests, "_may_answer", lambda *_: True)
-
-
-@planted(
-    "rule Q8c",
-    Found("multiplexed marker messages=0 asks=1 polls=1", "a poll tells the truth", 5),
-)
-def poll_forgets_questions(patch: Patch) -> None:
-    """A poll says that nothing is asked although something is."""
-    patch.setattr(stream.Stream, "has_pending_request", lambda _: False)
-
-
-@planted(
-    "rule P31",
-    Found("multiplexed marker messages=0 polls=1", "a poll tells the truth", 4),
-)
-def poll_says_completed_while_the_work_runs(patch: Patch) -> None:
-    """A poll takes every call for a completed one."""
-    patch.setattr(requests, "PollResult", lambda stream_id, _, *said: PollResult(stream_id, "completed", *said))
-
-
-@planted(
-    "rule Q8c",
-    Found("multiplexed marker messages=0 failures=1 polls=1", "a poll tells the truth", 5),
-)
-def poll_hides_an_error(patch: Patch) -> None:
-    """A poll does not say that the answer is an error."""
-    patch.setattr(stream.Stream, "has_pending_error", lambda _: False)
-
-
-@planted(
-    "rule Q8c",
-    Found("multiplexed marker messages=0 failures=1 polls=1", "a poll tells the truth", 5),
-)
-def poll_invents_an_error(patch: Patch) -> None:
-    """A poll takes every answer for an error."""
-    patch.setattr(stream.Stream, "has_pending_error", lambda found: found.complete)
-
-
-@planted(
-    "rule Q8b",
-    Found("multiplexed marker messages=0 polls=1", "a poll tells the truth", 5),
-)
-def poll_hides_messages(patch: Patch) -> None:
-    """A poll never has news."""
-    patch.setattr(stream.Stream, "has_pending_messages", lambda _: False)
-
-
-@planted(
-    "rule Q6e",
-    Found("multiplexed marker messages=0 polls=1", "every call is settled", 4),
-)
-def poll_detaches(patch: Patch) -> None:
-    """A poll takes the stream from the connection that delivers it."""
-
-    def receive(known: registry.Registry, event: PollReceived) -> None:
-        if known.streams[event.stream_id].attachment is not None:
-            lifecycle.leave(known, known.streams[event.stream_id])
-        requests.receive_poll(known, event)
-
-    patch.setitem(streams._APPLY, PollReceived, receive)
 
 
 @planted(

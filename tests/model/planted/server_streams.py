@@ -20,9 +20,15 @@ from mcpstreams_sansio.server import (
 )
 from mcpstreams_sansio.server.attachments import Ending
 from mcpstreams_sansio.server.effects import StopReason, StreamGone
+from mcpstreams_sansio.server.log import Entry
 from mcpstreams_sansio.server.table import STREAM_TABLE, StreamSignal, StreamState
 from mcpstreams_sansio.wire.refusals import Reason
 from tests.model.planted.fault import Found, Patch, around, nothing, planted, with_cell
+
+
+def queue_entry(path: outbox.Connection, delivered: stream.Stream, entry: Entry) -> None:
+    """Give an entry to a connection, as it stands in the log, whoever is attached."""
+    path._frames.append(path._frame(entry.payload, path._cursor(delivered, entry.sequence)))
 
 
 @planted(
@@ -60,6 +66,8 @@ def takeover_drops_what_was_sent(patch: Patch) -> None:
     "case F6",
     Found("multiplexed marker messages=0 cuts=1", "one attachment", 7),
     Found("http marker messages=0 cuts=1", "one attachment", 6),
+    Found("http draft cuts=1", "one attachment", 8),
+    Found("http stock cuts=1", "one attachment", 9),
 )
 def a_superseded_connection_goes_on_delivering(patch: Patch) -> None:
     """A takeover does not fence the connection before."""
@@ -75,9 +83,51 @@ def a_superseded_connection_goes_on_delivering(patch: Patch) -> None:
         inner(known, resumed, path, *where)
         entry = resumed.log.next_after(0)
         if before is not None and before.connection_id != path.connection_id and entry is not None:
-            known.connections[before.connection_id].reply(entry.payload)
+            queue_entry(known.connections[before.connection_id], resumed, entry)
 
     around(patch, attachments, "attach", attach)
+
+
+@planted(
+    "rule Q6g",
+    Found("multiplexed marker detaches=1 releases=1", "each entry once", 9),
+)
+def releases_and_says_it_once_more(patch: Patch) -> None:
+    """A connection that is let go is given the next thing all the same, since it is still open."""
+
+    def end(
+        inner: Callable[..., None],
+        known: registry.Registry,
+        released: stream.Stream,
+        ending: Ending,
+        successor: outbox.Connection | None = None,
+    ) -> None:
+        path = known.connections[stream.attachment_of(released).connection_id]
+        inner(known, released, ending, successor)
+        entry = released.log.next_after(1)
+        if ending is Ending.RELEASED and entry is not None:
+            queue_entry(path, released, entry)
+
+    around(patch, attachments, "end", end)
+
+
+@planted(
+    "rule Q6g",
+    Found("multiplexed marker detaches=1 releases=1", "one attachment", 9),
+)
+def delivers_to_who_has_let_go(patch: Patch) -> None:
+    """What is sent while nobody is attached goes to the connection that had the stream last, if it is still there."""
+
+    def deliver(inner: Callable[..., None], known: registry.Registry, sending: stream.Stream) -> None:
+        inner(known, sending)
+        entry = sending.log.entry(sending.log.produced)
+        if sending.attachment is None and entry is not None:
+            for path in known.connections.values():
+                if path.scope == sending.scope:
+                    queue_entry(path, sending, entry)
+                    known.touch(path.connection_id)
+
+    around(patch, production, "_deliver", deliver)
 
 
 @planted(
