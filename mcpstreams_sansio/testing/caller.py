@@ -80,6 +80,8 @@ class Caller:
     """The highest number of a message of the work."""
     missed: frozenset[int] = frozenset()
     """Those up to there that it did not see: it was told of a gap."""
+    told: int = 0
+    """How many more are missing than those, by the gaps that it was told of."""
     position: int = 0
     """Of the last item."""
     taken: int = 0
@@ -178,6 +180,7 @@ class Caller:
             self,
             seen=max(number, self.seen),
             missed=self.missed.union(range(self.seen + 1, number)),
+            told=self.told - max(number - self.seen - 1, 0) if guarantee.may_skip else 0,
             position=self._next(item.position),
             guarantee=guarantee,
         )
@@ -191,7 +194,8 @@ class Caller:
         self._check_open()
         if self.guarantee is Guarantee.EXACTLY_ONCE:
             raise Violation("nothing is missing", f"call {self.number} misses messages, and no log was ever full")
-        return attrs.evolve(self, guarantee=_AFTER_A_GAP.get(self.guarantee, self.guarantee), position=gap.position)
+        guarantee = _AFTER_A_GAP.get(self.guarantee, self.guarantee)
+        return attrs.evolve(self, guarantee=guarantee, told=self.told + gap.lost, position=gap.position)
 
     def consider(self, ask: AskReceived) -> Self:
         """See a question.
@@ -288,7 +292,7 @@ class Caller:
                 pass
         missed = self.missed.union(range(self.seen + 1, messages + 1)) if self.guarantee.may_skip else self.missed
         word = _INTERRUPTED if end.outcome == OutcomeUnknown(Doubt.INTERRUPTED) else type(end.outcome).__name__
-        return attrs.evolve(self, outcome=word, missed=missed, position=end.position, unanswered=())
+        return attrs.evolve(self, outcome=word, missed=missed, told=0, position=end.position, unanswered=())
 
     def _check_all(self, messages: int) -> None:
         if self.seen != messages and not self.guarantee.may_skip:

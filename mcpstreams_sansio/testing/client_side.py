@@ -141,7 +141,10 @@ def _leave(effect: LeavePath, state: State) -> None:
 
 @carry_out.register
 def _item(effect: ItemReceived, state: State) -> None:
-    caller = state.callers[effect.call_id] = state.callers[effect.call_id].see(effect)
+    before = state.callers[effect.call_id]
+    caller = state.callers[effect.call_id] = before.see(effect)
+    if caller.seen > before.seen:
+        _check_told(state, before, caller.seen - before.seen - 1)
     check_unread(state, caller)
     _check_missed(state, caller)
 
@@ -171,11 +174,35 @@ def _withdrawn(effect: AskWithdrawn, state: State) -> None:
 
 @carry_out.register
 def _finished(effect: CallFinished, state: State) -> None:
-    caller = state.callers[effect.call_id]
-    sent = sum(work.sent for work in state.works.values() if work.number == caller.number)
-    _check_outcome(state, caller, effect.outcome)
-    caller = state.callers[effect.call_id] = _with_ending(state, caller.finish(effect, sent), effect)
+    before = state.callers[effect.call_id]
+    sent = sum(work.sent for work in state.works.values() if work.number == before.number)
+    _check_outcome(state, before, effect.outcome)
+    caller = state.callers[effect.call_id] = _with_ending(state, before.finish(effect, sent), effect)
+    if caller.has_its_answer:
+        _check_told(state, before, sent - before.seen)
     _check_missed(state, caller)
+
+
+def _check_told(state: State, caller: Caller, missing: int) -> None:
+    """Check that a caller that misses messages was told of as many (rule R10).
+
+    It may be told of more if a question was lost with them, if it has gone on from before a gap and was told again, or
+    if what was passed over comes again in the end, since nothing tells that it had been there.
+
+    Args:
+        state: The world.
+        caller: It is about to be given what follows, or its answer.
+        missing: How many messages that leaves out.
+
+    Raises:
+        Violation: It was told of fewer, or of more for no such reason.
+    """
+    bounds = state.bounds
+    goes_back = bounds.detaches or bounds.client_crashes or bounds.rivals
+    exact = not (bounds.asks or goes_back or caller.guarantee.may_repeat)
+    if caller.told < missing or (exact and caller.told > missing):
+        text = f"call {caller.number} misses {missing} messages, and was told of {caller.told}"
+        raise Violation("a gap tells how many are missing", text)
 
 
 def _with_ending(state: State, caller: Caller, end: CallFinished) -> Caller:

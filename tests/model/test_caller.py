@@ -115,6 +115,15 @@ def test_what_another_client_has_acknowledged_may_be_missing_once_that_was_told(
     assert shared.miss(GapFound(CallId(1), 4, 3)).finish(end(CallResult(success(7, 1).result)), 3).has_its_answer
 
 
+def test_what_a_gap_tells_of_is_remembered_until_a_message_comes_from_behind_it() -> None:
+    gap = GapFound(K1, 4, 2)
+    shared = Caller(1, Guarantee.AT_MOST_ONCE).miss(gap).miss(gap)
+    assert (shared.told, shared.see(item(4, 5)).told) == (4, 0)
+    assert shared.finish(end(CallResult(success(7, 1).result)), 3).told == 0
+    least = LEAST.miss(gap).see(item(1))
+    assert (least.told, least.see(item(3)).told, least.see(item(3)).see(item(1)).told) == (2, 1, 1)
+
+
 def test_a_message_may_come_to_a_caller_that_is_open_and_not_past_it() -> None:
     assert EXACT.may_see(1)
     assert not EXACT.see(item(1)).may_see(1)

@@ -15,7 +15,7 @@ from mcpstreams_sansio.testing import Bounds, Kind, Peers, StreamsWorld, Transpo
 from mcpstreams_sansio.testing.caller import Caller, Guarantee
 from mcpstreams_sansio.testing.client_side import begin_exchange
 from mcpstreams_sansio.testing.client_side import carry_out as carry_out_for_client
-from mcpstreams_sansio.testing.conversation import call_params, message
+from mcpstreams_sansio.testing.conversation import call_params, message, success
 from mcpstreams_sansio.testing.homes import FIRST
 from mcpstreams_sansio.testing.narration import narrate
 from mcpstreams_sansio.testing.server_side import carry_out as carry_out_for_server
@@ -306,6 +306,36 @@ def test_what_is_missing_is_with_another_client() -> None:
     world.callers[CallId(2)] = attrs.evolve(SHARED, home="b", seen=1)
     carry_out_for_client(client.ItemReceived(K1, 4, message(2, "p")), world)
     assert world.callers[K1].missed == {1}
+
+
+@pytest.mark.rule("R10")
+@pytest.mark.parametrize(
+    ("bounds", "guarantee", "most"),
+    [
+        (Bounds(room=300), Guarantee.AT_MOST_ONCE, 2),
+        (Bounds(room=300, asks=1), Guarantee.AT_MOST_ONCE, 9),
+        (Bounds(room=300, detaches=1), Guarantee.AT_MOST_ONCE, 9),
+        (Bounds(room=300, client_crashes=1), Guarantee.AT_MOST_ONCE, 9),
+        (Bounds(room=300, rivals=1), Guarantee.AT_MOST_ONCE, 9),
+        (Bounds(), Guarantee.AT_LEAST_ONCE, 9),
+    ],
+)
+def test_a_gap_tells_of_as_much_as_is_missing(bounds: Bounds, guarantee: Guarantee, most: int) -> None:
+    for told in range(1, 10):
+        world = state(bounds=bounds, caller=Caller(1, guarantee).miss(client.GapFound(K1, 3, told)))
+        if 2 <= told <= most:
+            carry_out_for_client(client.ItemReceived(K1, 4, message(3, "p")), world)
+        else:
+            with pytest.raises(Violation, match=rf"how many are missing: call 1 misses 2 messages, and .* of {told}"):
+                carry_out_for_client(client.ItemReceived(K1, 4, message(3, "p")), world)
+
+
+@pytest.mark.rule("R10")
+def test_so_does_one_before_an_answer() -> None:
+    world = state(bounds=Bounds(room=300), caller=Caller(1, Guarantee.AT_MOST_ONCE).miss(client.GapFound(K1, 3, 1)))
+    world.works[S1] = attrs.evolve(WORK, sent=2)
+    with pytest.raises(Violation, match="call 1 misses 2 messages, and was told of 1"):
+        carry_out_for_client(finished(client.CallResult(success(7, 1).result)), world)
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,11 @@ from collections.abc import Callable
 
 from mcpstreams_sansio.client import calls
 from mcpstreams_sansio.client.config import ClientConfig
+from mcpstreams_sansio.client.positions import Positions
 from mcpstreams_sansio.ids import Owner
 from mcpstreams_sansio.server import production, registry, room, stream
 from mcpstreams_sansio.server.effects import SendMore
+from mcpstreams_sansio.server.log import StreamLog
 from mcpstreams_sansio.server.registry import StreamTimer
 from mcpstreams_sansio.server.table import StreamState
 from tests.model.planted.fault import Found, Patch, around, nothing, planted
@@ -134,3 +136,21 @@ def wakes_up_for_what_is_gone(patch: Patch) -> None:
 
     around(patch, room, "drop_aged", age)
     around(patch, registry.Registry, "bury", age)
+
+
+@planted(
+    "rule R10",
+    Found("multiplexed marker messages=2 cuts=1 room=300", "a gap tells how many are missing", 16),
+)
+def tells_of_one_lost_message(patch: Patch) -> None:
+    """However many messages are lost, the server tells of one."""
+    around(patch, StreamLog, "lost_after", lambda inner, kept, position: min(1, inner(kept, position)))
+
+
+@planted(
+    "rule R10",
+    Found("multiplexed marker messages=2 cuts=1 room=300", "a gap tells how many are missing", 15),
+)
+def tells_of_messages_that_were_received(patch: Patch) -> None:
+    """What the client has already counts as lost as well."""
+    around(patch, Positions, "jump", lambda inner, passed, first, lost: inner(passed, first, lost) and first - 1)
