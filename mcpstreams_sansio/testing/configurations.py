@@ -42,6 +42,7 @@ LARGE: Final = (
     Configuration(
         "http-strangers", "http marker messages=0 failures=1 cancels=1 releases=1 polls=1 intrusions=1 slow_stops=1"
     ),
+    Configuration("http-draft-crash-and-questions", "http draft asks=1 crashes=1 durable=1"),
     Configuration("cancels-from-both-sides", "multiplexed marker messages=0 cancels=1 straggles=1 fades=1"),
     Configuration("disk", "multiplexed marker cuts=1 hurries=1 durable=1"),
     Configuration("http-failures", "http marker failures=1 cancels=1 releases=1 slow_stops=1"),
@@ -75,6 +76,8 @@ QUICK: Final = (
     Configuration("slow-writes", "multiplexed marker messages=0 cuts=1 slow_writes=2 polls=1"),
     Configuration("stalls", "multiplexed marker hurries=1 slow_writes=1 stalls=1"),
     Configuration("draft-answers", "multiplexed draft asks=1 cuts=1"),
+    Configuration("draft-crash-and-polls", "multiplexed draft asks=1 crashes=1 polls=1 durable=1"),
+    Configuration("http-draft-polls", "http draft asks=1 cuts=1 polls=1"),
     Configuration("stock", "multiplexed stock messages=0 cuts=1"),
     Configuration("stock-unread", "multiplexed stock messages=3 cuts=1 slow_takes=3 max_unread=1"),
     Configuration("http", "http marker messages=2 cuts=1 slow_takes=1"),

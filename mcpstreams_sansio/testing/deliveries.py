@@ -13,10 +13,11 @@ import attrs
 
 from mcpstreams_sansio.framing.event_ids import parse_event_id
 from mcpstreams_sansio.ids import StreamId
-from mcpstreams_sansio.server.inputs import CallReceived, CursorReceived, ResumeReceived, Scope, StreamsInput
+from mcpstreams_sansio.server.inputs import CursorReceived, ResumeReceived, Scope, StreamsInput
 from mcpstreams_sansio.server.records import LogRecord, StreamClosed, StreamConfirmed, StreamOpened
 from mcpstreams_sansio.testing.frames import Frame
 from mcpstreams_sansio.testing.properties import Violation
+from mcpstreams_sansio.testing.work import CREATE
 from mcpstreams_sansio.wire.jsonrpc import Notification, Request
 
 
@@ -124,14 +125,16 @@ class Deliveries:
     def count(self, wire: str, frame: Frame) -> None:
         """Count an entry that does not say where it stands: it is the next one of the stream that the wire delivers.
 
-        The answer and `end` come together, and then nothing is delivered any more.
+        The answer and `end` come together, and then nothing is delivered any more. No crash leaves a `create`, which is
+        on no record (rule R3): what comes first then stands behind it.
         """
         if not isinstance(frame.message, Notification | Request) or frame.is_end:
             return
         here = [stream_id for stream_id, known in self.streams.items() if known.wire == wire]
         for stream_id in here:
             known = self.streams[stream_id]
-            position = None if known.position is None or len(here) > 1 else known.position + 1
+            least = CREATE if frame.is_create else CREATE + 1
+            position = None if known.position is None or len(here) > 1 else max(known.position + 1, least)
             self.streams[stream_id] = attrs.evolve(known, position=position)
 
     def crash(self, records: Sequence[LogRecord]) -> None:
@@ -155,14 +158,12 @@ class Deliveries:
 
 
 def _position_in(event: StreamsInput) -> int | None:
-    """Return what a client says that it has, where it asks for a stream."""
+    """Return what a client says that it has, where it asks for a stream: by a call nothing, first or again."""
     match event:
-        case CallReceived():
-            return 0
         case ResumeReceived(after=None, header_after=after) | ResumeReceived(after=after) | CursorReceived(after=after):
             return after
         case _:
-            return None
+            return 0
 
 
 def place_of(frame: Frame) -> tuple[StreamId, int] | None:

@@ -156,9 +156,20 @@ def _begin_body(effect: BeginBody, state: State) -> None:
     wire = _in_use(state, effect.connection_id)
     assert wire.opening is not None, "only an exchange has a body, and it has begun"
     if effect.body is BodyKind.EMPTY and wire.opening.message is not None and state.left.durable:
-        asked = frozenset([work.ask_id for work in state.works.values() if work.ask_id is not None and work.asking])
-        state.promised.accept(read_message(wire.opening.message), asked, state.disk)
+        state.promised.accept(read_message(wire.opening.message), _asked_of(state, wire), state.disk)
     state.put(wire.begin_body(head_of(effect, wire.opening)))
+
+
+def _asked_of(state: State, wire: Wire) -> frozenset[str]:
+    """Return the open questions to which an answer counts that comes over a wire (rule R24).
+
+    With our extension it has the token. Without it, it counts only where its stream is at home; elsewhere it is
+    accepted all the same, and its client is asked again.
+    """
+    open_ones = {stream_id: work.ask_id for stream_id, work in state.works.items() if work.asking and work.ask_id}
+    homes = {stream_id: delivery.home for stream_id, delivery in state.deliveries.streams.items()}
+    known = state.peers is Peers.MARKER
+    return frozenset([ask_id for name, ask_id in open_ones.items() if known or homes.get(name) == wire.scope])
 
 
 @carry_out.register

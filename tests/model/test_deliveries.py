@@ -13,13 +13,17 @@ from mcpstreams_sansio.testing.deliveries import Deliveries, Delivery, place_of
 from mcpstreams_sansio.testing.frames import Frame, read_event, read_plain
 from mcpstreams_sansio.wire.jsonrpc import Notification, Request, Response
 from mcpstreams_sansio.wire.refusals import Reason
-from mcpstreams_sansio.wire.streams import STREAM_END
+from mcpstreams_sansio.wire.streams import STREAM_CREATE, STREAM_END
 
 S1, S2 = StreamId("stream-00001"), StreamId("stream-00002")
 C9, HOME = ConnectionId(1_000_009), Scope("scope-00001")
 MESSAGE = Frame(Notification("notifications/progress"))
 ASK = Frame(Request("ask-00001", "sampling/createMessage"))
+MADE = Frame(Notification(STREAM_CREATE))
 END = Frame(Notification(STREAM_END, {"streamId": S1}))
+
+
+CALL = CallReceived(C9, S1, Request(7, "tools/call"), Peer(), CallPolicy(StreamKind.ANNOUNCED), Secret("token-00001"))
 
 
 def resume(after: int | None) -> ResumeReceived:
@@ -94,7 +98,7 @@ def test_an_entry_is_written_once_to_whoever_delivers_it_but_a_question_comes_ag
         (resume(6), 5, 5),
         (ResumeReceived(C9, "r", S1, Secret("token-00001"), header_after=4), 4, 4),
         (CursorReceived(C9, S1, 4), 4, 4),
-        (CallReceived.__new__(CallReceived), 0, 2),
+        (CALL, 0, 2),
     ],
 )
 def test_a_stream_goes_on_behind_what_its_client_has(event: StreamsInput, position: int, confirmed: int) -> None:
@@ -115,16 +119,23 @@ def test_what_is_confirmed_stays_so() -> None:
 
 def test_who_says_nothing_of_its_place_is_counted_where_it_is_alone() -> None:
     deliveries = attached(after=None)
-    for frame in (MESSAGE, ASK, END, Frame(Response(7, {})), Frame(None)):
+    for frame in (MADE, MESSAGE, ASK, END, Frame(Response(7, {})), Frame(None)):
         deliveries.count("c1", frame)
     deliveries.count("c2", MESSAGE)
-    assert deliveries.streams[S1].position == 2
+    assert deliveries.streams[S1].position == 3
     deliveries.attach(S2, "c1", HOME, resume(None), 9)
     for _ in range(2):
         deliveries.count("c1", MESSAGE)
     assert [known.position for known in deliveries.streams.values()] == [None, None]
     deliveries.write("c1", MESSAGE, S1, 7)
     assert deliveries.streams[S1].position == 7
+
+
+@pytest.mark.rule("R3")
+def test_what_a_crash_leaves_begins_behind_create() -> None:
+    deliveries = attached(after=None)
+    deliveries.count("c1", MESSAGE)
+    assert deliveries.streams[S1].position == 2
 
 
 def opened(stream_id: StreamId) -> StreamOpened:

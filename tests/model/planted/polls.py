@@ -74,6 +74,7 @@ def poll_detaches(patch: Patch) -> None:
 @planted(
     "rule Q8b",
     Found("multiplexed marker messages=0 polls=1", "a poll tells the truth", 4),
+    Found("http marker messages=0 cuts=1 poll_first=1", "a poll tells the truth", 9),
 )
 def poll_always_has_news(patch: Patch) -> None:
     """A poll says that something waits, whether anything does or not."""
@@ -94,6 +95,7 @@ def poll_has_no_news_while_the_work_runs(patch: Patch) -> None:
 @planted(
     "rule Q8d",
     Found("multiplexed marker cuts=1 polls=1", "a poll tells the truth", 6),
+    Found("http draft cuts=1 polls=1", "a poll tells the truth", 6),
 )
 def poll_takes_what_was_sent_for_delivered(patch: Patch) -> None:
     """A poll has no news of what was sent to a client that is away, though it may not have arrived."""

@@ -71,6 +71,7 @@ def a_refusal_does_not_wait_for_the_disk(patch: Patch) -> None:
 @planted(
     "rule R9",
     Found("http marker messages=0 asks=1 durable=1", "durable before told", 12),
+    Found("http draft messages=0 asks=1 durable=1", "durable before told", 12),
     Found("http marker messages=0 cancels=1 durable=1", "durable before told", 4),
 )
 def an_acceptance_does_not_wait_for_the_disk(patch: Patch) -> None:
