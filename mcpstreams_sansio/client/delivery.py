@@ -6,7 +6,7 @@ from typing import Final, assert_never
 
 from mcpstreams_sansio.client import acknowledging, cancelling, endings, questions, recovery, replies
 from mcpstreams_sansio.client.calls import Call, KnownStream
-from mcpstreams_sansio.client.effects import DuplicateDropped, ItemReceived, PauseReading, UnclaimedMessage
+from mcpstreams_sansio.client.effects import DuplicateDropped, ItemReceived, UnclaimedMessage
 from mcpstreams_sansio.client.inputs import MessageReceived, PositionReceived, RetryReceived
 from mcpstreams_sansio.client.ledger import Ledger
 from mcpstreams_sansio.client.positions import Place
@@ -164,15 +164,6 @@ def _is_passed_over(ledger: Ledger, call: Call, event: MessageReceived, tag: Tag
     return False
 
 
-def _check_room(ledger: Ledger, call: Call) -> None:
-    """Stop reading for a call whose application has more than it takes; a shared connection is read on (rule R23)."""
-    if not call.is_full(ledger.config):
-        return
-    if call.state is not CallState.FULL and call.path in ledger.exchanges:
-        ledger.effects.append(PauseReading(call.path))
-    call.step(CallSignal.OVERFLOW)
-
-
 def _receive_notification(ledger: Ledger, event: MessageReceived, message: Notification) -> None:
     tag = read_tag(message)
     call = _owner(ledger, event.connection_id, message, tag)
@@ -184,7 +175,7 @@ def _receive_notification(ledger: Ledger, event: MessageReceived, message: Notif
         event_id = _event_id(ledger, event.connection_id, event.event_id)
         position = call.positions.take_up_item(event.size, event_id)
         ledger.effects.append(ItemReceived(call.call_id, position, plain))
-        _check_room(ledger, call)
+        recovery.check_room(ledger, call)
 
 
 def _receive_cancelled(ledger: Ledger, event: MessageReceived, message: Notification) -> None:

@@ -7,7 +7,7 @@ from typing import Final, assert_never
 
 from mcpstreams_sansio.client import acknowledging, answering, endings
 from mcpstreams_sansio.client.calls import ATTEMPTS_AHEAD, Call, Permit, Way
-from mcpstreams_sansio.client.effects import AttemptMade, Doubt, ReadAgain, Recovery
+from mcpstreams_sansio.client.effects import AttemptMade, Doubt, PauseReading, ReadAgain, Recovery
 from mcpstreams_sansio.client.ledger import Ledger, Role
 from mcpstreams_sansio.client.policy import find_way, least_pause, luck, pause, within_budget
 from mcpstreams_sansio.client.table import UNSEEN, CallSignal, CallState
@@ -98,13 +98,28 @@ def poll(ledger: Ledger, call: Call) -> None:
 
 
 def contact(ledger: Ledger, call: Call) -> None:
-    """The server shows on the call's path that it has the call."""
-    if call.state in UNSEEN:
+    """The server shows on the call's path that it has the call.
+
+    A call may come back although there is no room: a cursor alone keeps its stream alive. Then nothing more is read.
+    """
+    first = call.state in UNSEEN
+    if first:
         call.efforts.asked_pause = None
         ledger.let_sleep(call)
     if call.efforts.path_since is None:
         call.efforts.path_since = ledger.now
     call.step(CallSignal.CONTACT)
+    if first:
+        check_room(ledger, call)
+
+
+def check_room(ledger: Ledger, call: Call) -> None:
+    """Stop reading for a call whose application has more than it takes; a shared connection is read on (rule R23)."""
+    if not call.is_full(ledger.config):
+        return
+    if call.state is not CallState.FULL and call.path in ledger.exchanges:
+        ledger.effects.append(PauseReading(call.path))
+    call.step(CallSignal.OVERFLOW)
 
 
 def lose(ledger: Ledger, call: Call, *, asked: float | None = None, fate: Fate = Fate.UNKNOWN) -> None:

@@ -156,8 +156,8 @@ UNREACHABLE: Final = (
         "call",
         "OVERFLOW",
         "STRANDED SENT WAITING POLLING RECOVERING REATTACHING CANCEL_DUE CANCELLING SETTLING FINISHED",
-        "delivery._check_room",
-        "The message that fills a call is a contact first, which leaves a call that follows, or one that is full.",
+        "recovery.check_room",
+        "It is asked behind a contact, which leaves a call that follows, or one that is full.",
     ),
     Unreachable(
         "call",

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from mcpstreams_sansio.client import calls
+from mcpstreams_sansio.client import calls, recovery
 from mcpstreams_sansio.client.config import ClientConfig
+from mcpstreams_sansio.client.ledger import Ledger
 from mcpstreams_sansio.client.positions import Positions
 from mcpstreams_sansio.ids import Owner
 from mcpstreams_sansio.server import production, registry, room, stream
@@ -111,6 +112,20 @@ def is_full_by_one_item_too_late(patch: Patch) -> None:
         return call.positions.unread + call.positions.unsaved > config.max_unread + 1
 
     patch.setattr(calls.Call, "is_full", is_full)
+
+
+@planted(
+    "rule R23",
+    Found("http stock messages=3 cuts=1 slow_takes=3 max_unread=1", "memory within limits", 18),
+)
+def reads_on_after_a_loss_without_room(patch: Patch) -> None:
+    """A client that comes back while it has no room reads one item more, and that with every loss."""
+
+    def check_room(inner: Callable[..., None], known: Ledger, call: calls.Call) -> None:
+        if call.positions._path == call.positions.received:  # the path has brought something new
+            inner(known, call)
+
+    around(patch, recovery, "check_room", check_room)
 
 
 @planted(

@@ -170,6 +170,25 @@ def test_a_call_with_no_room_that_lost_its_path_stays_alive_by_polls_until_there
     assert talk.wait(1.0) == ["1: tries resume", "c2 <- resume s1 after 4 #2"], "as soon as the server allows"
 
 
+@pytest.mark.rule("R2", "R23")
+def test_a_call_that_only_a_cursor_keeps_alive_comes_back_and_reads_nothing_until_there_is_room() -> None:
+    talk = Conversation(http=True, config=SMALL, server=DRAFT)
+    talk.link_up()
+    talk.call()
+    talk.accepts(1)
+    talk.primes(0, path=1)
+    for sequence in (2, 3, 4):
+        talk.progresses(sequence, path=1)
+    for path in (2, 3):
+        talk.cut(path - 1)
+        assert talk.wait(4.0) == ["1: tries cursor", f"c{path} <- get at s1_0"]
+        assert talk.accepts(path) == [f"pause c{path}"]
+        assert talk.state() is CallState.FULL
+    assert talk.progresses(2, path=3) == ["1: drops @1"], "it was under way"
+    assert talk.take(2) == ["read c3"]
+    assert talk.progresses(5, path=3) == ["1: progress 4 @4"]
+
+
 @pytest.mark.rule("P26", "R23")
 @pytest.mark.parametrize("polled", [False, True])
 def test_who_has_room_again_comes_back_no_sooner_than_the_server_allows(polled: bool) -> None:
