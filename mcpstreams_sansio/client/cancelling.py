@@ -100,10 +100,10 @@ def detach(ledger: Ledger, call: Call) -> None:
 
 def _cancel_at_home(ledger: Ledger, call: Call) -> None:
     """Cancel the request on the connection on which it went; of a stream with the marker `end` confirms it (P35)."""
-    _send(ledger, call, _notice(call.request_id, call.key))
     if call.keyed:
-        ledger.wake(call, call.cancel_until - ledger.now)
+        _send_key(ledger, call)
     else:
+        _send(ledger, call, _notice(call.request_id))
         confirm(ledger, call)
 
 
@@ -122,8 +122,15 @@ def _announce_on_connection(ledger: Ledger, call: Call) -> None:
         ledger.send(ledger.open_path(Role.CALL), _notice(call.request_id))
         return
     if call.keyed:
-        _send(ledger, call, _notice(call.request_id, call.key))
-    confirm(ledger, call)
+        _send_key(ledger, call)
+    else:
+        confirm(ledger, call)
+
+
+def _send_key(ledger: Ledger, call: Call) -> None:
+    """Cancel by the key on a connection: nothing accepts it there, so it is told again if that connection is lost."""
+    _send(ledger, call, _notice(call.request_id, call.key))
+    ledger.wake(call, call.cancel_until - ledger.now)
 
 
 def _send(ledger: Ledger, call: Call, message: Message) -> None:

@@ -298,8 +298,10 @@ def _check_gone(state: State, work: Work, reason: Reason) -> None:
         raise Violation("nobody works in vain", text)
     callers = state.callers_of(work.number)
     crashes = state.lives > 1 or state.left.client_crashes < state.bounds.client_crashes
-    unbroken = state.left.breaks == state.bounds.breaks and not crashes and not state.late
-    told = unbroken and state.peers is Peers.MARKER and all(caller.cancelled for caller in callers)
-    if reason in {Reason.ABANDONED, Reason.EXPIRED} and told:
+    in_time = state.peers is Peers.MARKER and not crashes and not state.late
+    told = in_time and all(caller.cancelled for caller in callers)
+    # A client that heard the answer before the loss has nothing to tell any more, and the rest expires.
+    heard = reason is Reason.EXPIRED and state.left.breaks < state.bounds.breaks
+    if reason in {Reason.ABANDONED, Reason.EXPIRED} and told and not heard:
         text = f"call {work.number} was cancelled, and its stream is {reason.value}"
         raise Violation("a server hears of a cancellation", text)

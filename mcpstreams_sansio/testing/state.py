@@ -36,7 +36,7 @@ from mcpstreams_sansio.testing.witness import Witness
 from mcpstreams_sansio.testing.work import Work
 from mcpstreams_sansio.wire.refusals import Reason
 
-MANY_BREAKS: Final = 3
+MANY_BREAKS: Final = 5
 """Breaks in a row after which the pauses between the attempts may add up to more than a stream is kept."""
 
 

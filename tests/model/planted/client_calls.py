@@ -20,6 +20,7 @@ from mcpstreams_sansio.client import (
     replies,
     streams,
 )
+from mcpstreams_sansio.client.config import ClientConfig
 from mcpstreams_sansio.client.connection_ids import ConnectionIds
 from mcpstreams_sansio.client.effects import CallCancelled, CallNotRun, CallResult, Doubt, NotRun
 from mcpstreams_sansio.client.inputs import MessageReceived
@@ -50,6 +51,21 @@ def client_stops_retrying(patch: Patch) -> None:
 def client_gives_up_at_once(patch: Patch) -> None:
     """One loss is one too many."""
     patch.setattr(recovery, "within_budget", lambda *_: False)
+
+
+@planted(
+    "rule P26",
+    Found("multiplexed marker messages=0 cuts=4", "an answer in the end", 12),
+)
+def client_gives_up_after_four_attempts(patch: Patch) -> None:
+    """A few losses are too many, long before the time of the stream is over."""
+
+    def within_budget(
+        inner: Callable[..., bool], call: calls.Call, config: ClientConfig, now: float, wait: float
+    ) -> bool:
+        return call.efforts.in_vain < 3 and inner(call, config, now, wait)
+
+    around(patch, recovery, "within_budget", within_budget)
 
 
 @planted(
@@ -274,6 +290,36 @@ def cancellation_is_not_told(patch: Patch) -> None:
     """A cancelled call is forgotten, and its server does not hear of it."""
     patch.setattr(cancelling, "announce", cancelling.confirm)
     patch.setattr(cancelling, "_cancel_at_home", cancelling.confirm)
+
+
+@planted(
+    "rule R22",
+    Found("multiplexed marker messages=0 cancels=1 cuts=1", "a server hears of a cancellation", 8),
+    Found("http marker messages=0 cancels=1 cuts=1", "a server hears of a cancellation", 7),
+)
+def lost_cancellation_is_not_told_again(patch: Patch) -> None:
+    """What told the server of a cancellation is lost, and with it the cancellation."""
+
+    def retry(known: ledger.Ledger, call: calls.Call) -> None:
+        known.leave(call)
+        known.forget_errand(call)
+        cancelling.confirm(known, call)
+
+    patch.setattr(cancelling, "retry", retry)
+
+
+@planted(
+    "rule R21",
+    Found("multiplexed marker messages=0 cancels=1 cuts=2", "a server hears of a cancellation", 10),
+)
+def key_cancels_once_elsewhere(patch: Patch) -> None:
+    """A call of which only the key is known is forgotten once its cancellation has gone to another connection."""
+
+    def announce(inner: Callable[[ledger.Ledger, calls.Call], None], known: ledger.Ledger, call: calls.Call) -> None:
+        inner(known, call)
+        cancelling.confirm(known, call)
+
+    around(patch, cancelling, "_announce_on_connection", announce)
 
 
 @planted(

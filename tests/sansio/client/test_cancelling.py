@@ -172,6 +172,10 @@ def test_a_call_of_which_only_the_key_is_known_is_cancelled_by_it() -> None:
     talk.link_down()
     assert talk.cancel() == ["1: ends with cancelled @0"]
     assert talk.link_up() == ["1: tries cancel", "c2 <- cancelled 1 key"]
+    talk.link_down()
+    assert talk.state() is CallState.CANCEL_DUE
+    assert talk.link_up() == ["1: tries cancel", "c3 <- cancelled 1 key"]
+    assert talk.wait(CONFIG.cancel_patience) == []
     assert talk.state() is None
 
 
