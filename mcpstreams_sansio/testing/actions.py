@@ -85,6 +85,8 @@ class Kind(enum.StrEnum):
     """Nothing is on its way, and time passes to the next moment for which a machine waits."""
     HURRY = "hurry"
     """The same although something is on its way, or the client has no link: the network is slower than a timer."""
+    OVERSLEEP = "oversleep"
+    """Nothing is on its way, and time passes to that moment, but nobody is woken: a driver is late."""
     POLL = "poll"
     """Somebody with the token polls the stream of `k1`, from elsewhere."""
     SAVE = "save"
@@ -121,6 +123,7 @@ UNRELIABLE: Final = frozenset(
         Kind.NOTICE,
         Kind.END_SESSION,
         Kind.HURRY,
+        Kind.OVERSLEEP,
         Kind.POLL,
         Kind.RIVAL,
         Kind.CRASH,
@@ -165,6 +168,8 @@ class Bounds:
     """How often the server's process ends. It goes on with what is on its disk, or without one with nothing."""
     hurries: int = 0
     """How often the network is slower than a timer. Without it the client always gets its answer in time."""
+    oversleeps: int = 0
+    """How often a machine is not woken when it should be, and hears something else first."""
     polls: int = 0
     copies: int = 0
     """How often a request that was sent arrives once more, at any time. Only with our extension: without it nothing
@@ -245,6 +250,7 @@ OPTIONAL: Final = (
     "sessions",
     "crashes",
     "hurries",
+    "oversleeps",
     "polls",
     "copies",
     "intrusions",

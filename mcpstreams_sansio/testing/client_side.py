@@ -40,6 +40,7 @@ from mcpstreams_sansio.testing.caller import Caller
 from mcpstreams_sansio.testing.conversation import ANSWER, METHOD, called_number, is_interruption
 from mcpstreams_sansio.testing.homes import Home
 from mcpstreams_sansio.testing.limits import check_unread
+from mcpstreams_sansio.testing.machines import check_due
 from mcpstreams_sansio.testing.properties import Violation
 from mcpstreams_sansio.testing.secrecy import check_wanted_by_client
 from mcpstreams_sansio.testing.state import Role, State
@@ -57,6 +58,7 @@ def tell_client(state: State, home: str, *events: ClientStreamsInput) -> None:
         event = waiting.popleft()
         state.happened.append((Role.CLIENT_IS_TOLD, event))
         machine, effects = state.homes[home].machine.handle(event, state.now)
+        check_due(machine, state.now)
         state.homes[home] = attrs.evolve(state.homes[home], machine=machine)
         for effect in effects:
             state.happened.append((Role.CLIENT_WANTS, effect))

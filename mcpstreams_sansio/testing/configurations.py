@@ -52,6 +52,7 @@ LARGE: Final = (
     Configuration("releases", "multiplexed marker messages=0 cuts=1 detaches=1 releases=1"),
     Configuration("http-restarts-and-unread", "http marker messages=2 client_crashes=1 max_unread=1"),
     Configuration("http-polls-first", "http marker messages=0 cuts=1 hurries=1 poll_first=1"),
+    Configuration("http-timers", "http marker messages=0 cuts=1 hurries=2"),
 )
 """Worlds of a few thousand states and more, the largest one first."""
 
@@ -75,9 +76,19 @@ QUICK: Final = (
     Configuration("unread-and-detached", "multiplexed marker messages=2 detaches=1 slow_takes=2 max_unread=1"),
     Configuration("slow-writes", "multiplexed marker messages=0 cuts=1 slow_writes=2 polls=1"),
     Configuration("stalls", "multiplexed marker hurries=1 slow_writes=1 stalls=1"),
+    Configuration("late-wakes", "multiplexed marker messages=0 cuts=1 oversleeps=1 polls=1"),
+    Configuration("late-wakes-and-questions", "multiplexed marker messages=0 asks=1 cuts=1 oversleeps=1"),
+    Configuration("http-late-wakes", "http marker messages=0 cancels=1 cuts=1 oversleeps=1"),
+    Configuration("lost-cancels", "multiplexed marker messages=0 cancels=1 cuts=2"),
+    Configuration("http-lost-answers", "http marker messages=0 asks=1 cuts=1"),
+    Configuration("http-stragglers", "http marker messages=0 cuts=1 straggles=1"),
     Configuration("draft-answers", "multiplexed draft asks=1 cuts=1"),
     Configuration("draft-crash-and-polls", "multiplexed draft asks=1 crashes=1 polls=1 durable=1"),
     Configuration("http-draft-polls", "http draft asks=1 cuts=1 polls=1"),
+    Configuration("draft-cuts", "multiplexed draft messages=2 cuts=2"),
+    Configuration("draft-stragglers", "multiplexed draft cuts=1 straggles=1"),
+    Configuration("draft-cancels", "multiplexed draft cancels=1 cuts=1"),
+    Configuration("draft-polls", "multiplexed draft messages=0 cuts=1 hurries=1 polls=1"),
     Configuration("stock", "multiplexed stock messages=0 cuts=1"),
     Configuration("stock-unread", "multiplexed stock messages=3 cuts=1 slow_takes=3 max_unread=1"),
     Configuration("http", "http marker messages=2 cuts=1 slow_takes=1"),
@@ -113,6 +124,7 @@ QUICK: Final = (
     Configuration("http-draft-restarts", "http draft messages=2 cuts=1 client_crashes=1"),
     Configuration("http-draft-sessions", "http draft messages=0 cuts=1 sessions=1 cancels=1"),
     Configuration("http-draft-timers", "http draft straggles=1 hurries=1"),
+    Configuration("http-draft-stragglers", "http draft messages=0 cuts=1 straggles=1"),
     Configuration("http-draft-detaches", "http draft cuts=1 detaches=1"),
     Configuration("http-stock", "http stock asks=1 cuts=1 sessions=1"),
     Configuration("impatience", "multiplexed marker messages=0 cuts=1 hurries=1 poll_first=1 impatient=1"),
@@ -141,12 +153,17 @@ DEEP: Final = (
     Configuration(
         "deep-restarts-and-crashes", "multiplexed marker messages=3 cuts=3 crashes=1 client_crashes=1 durable=1"
     ),
+    Configuration("deep-rivals", "multiplexed marker messages=2 cuts=2 rivals=1"),
+    Configuration("deep-polls", "multiplexed marker messages=2 cuts=2 polls=2"),
+    Configuration("deep-cuts", "multiplexed marker messages=6 cuts=6"),
+    Configuration("deep-http", "http marker messages=4 cuts=4"),
+    Configuration("deep-draft", "multiplexed draft messages=2 asks=1 cancels=1 cuts=2"),
+    Configuration("deep-two-calls", "multiplexed marker calls=2 messages=2 cuts=2", 1_000_000),
     Configuration(
         "deep-http-everything",
         "http marker asks=1 cuts=2 crashes=1 polls=1 client_crashes=1 durable=1",
         1_000_000,
     ),
-    Configuration("deep-two-calls", "multiplexed marker calls=2 messages=2 cuts=2", 1_000_000),
     Configuration(
         "deep-unasked-saves",
         "multiplexed marker messages=2 cuts=2 crashes=1 client_crashes=1 unasked_saves=1 durable=1",
@@ -154,12 +171,8 @@ DEEP: Final = (
     Configuration("deep-http-crash", "http marker messages=3 cuts=2 crashes=1 durable=1"),
     Configuration("deep-crash", "multiplexed marker messages=4 cuts=4 crashes=1 durable=1"),
     Configuration("deep-restarts", "multiplexed marker messages=4 cuts=4 client_crashes=1"),
-    Configuration("deep-rivals", "multiplexed marker messages=2 cuts=2 rivals=1"),
     Configuration("deep-rivals-and-disk", "multiplexed marker cuts=1 crashes=1 rivals=1 durable=1"),
     Configuration("deep-copies", "http marker messages=0 cancels=1 crashes=1 copies=1 durable=1"),
-    Configuration("deep-http", "http marker messages=4 cuts=4"),
-    Configuration("deep-cuts", "multiplexed marker messages=6 cuts=6"),
-    Configuration("deep-polls", "multiplexed marker messages=2 cuts=2 polls=2"),
 )
 """What takes minutes to hours, and is searched besides when somebody asks for it."""
 

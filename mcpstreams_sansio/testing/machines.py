@@ -8,6 +8,7 @@ from typing import Final, Generic, Protocol, Self, TypeAlias, TypeVar, final
 import attrs
 
 from mcpstreams_sansio.testing.names import HORIZON, Text, text_of
+from mcpstreams_sansio.testing.properties import Violation
 
 EventT_contra = TypeVar("EventT_contra", contravariant=True)
 EffectT_co = TypeVar("EffectT_co", covariant=True)
@@ -104,6 +105,17 @@ class Shared(Generic[EventT, EffectT]):
             text = self._text = text_of(self._machine.snapshot(now))
             self._text_time = now
         return text
+
+
+def check_due(machine: Shared[EventT, EffectT], now: float) -> None:
+    """Check that a machine which has heard something has done what was due, however late it was woken.
+
+    Raises:
+        Violation: It still waits for a moment that has come.
+    """
+    deadline = machine.next_deadline()
+    if deadline is not None and deadline <= now:
+        raise Violation("what is due is done", f"a machine still waits for a moment {now - deadline} s ago")
 
 
 def _recognisable(event: object) -> Hashable:

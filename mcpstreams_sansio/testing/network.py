@@ -28,6 +28,7 @@ from mcpstreams_sansio.testing.fronts import inputs_of
 from mcpstreams_sansio.testing.homes import FIRST, Home
 from mcpstreams_sansio.testing.machines import EffectT, EventT, Shared
 from mcpstreams_sansio.testing.names import FAR, HORIZON
+from mcpstreams_sansio.testing.properties import Violation
 from mcpstreams_sansio.testing.server_side import frame_of, tell_server
 from mcpstreams_sansio.testing.state import State
 from mcpstreams_sansio.testing.wires import Chunk, Close, End, Head, Wire
@@ -270,14 +271,34 @@ def can_wait(state: State) -> Sequence[str | None]:
 
 def wait(state: State, _: str) -> None:
     """Time passes to the next moment for which a machine waits."""
-    moment = next_moment(state)
-    assert moment is not None, "somebody waits"
+    moment = _moment(state)
+    _check_early(state, moment)
     state.now = max(state.now, moment)
     if _due(state, state.server):
         tell_server(state, DeadlineReached())
     for home in list(state.homes.values()):
         if _due(state, home.machine):
             tell_client(state, home.name, DeadlineReached())
+
+
+def _moment(state: State) -> float:
+    moment = next_moment(state)
+    assert moment is not None, "somebody waits"
+    return moment
+
+
+def _check_early(state: State, moment: float) -> None:
+    """Check that a machine which is woken before its time does nothing, and is as it was."""
+    if moment <= state.now:
+        return
+    early = (state.now + moment) / 2
+    woken, effects = state.server.handle(DeadlineReached(), early)
+    undisturbed = not effects and woken.text(early) == state.server.text(early)
+    for home in state.homes.values():
+        sleeper, told = home.machine.handle(DeadlineReached(), early)
+        undisturbed &= not told and sleeper.text(early) == home.machine.text(early)
+    if not undisturbed:
+        raise Violation("early is no time", "a machine that is woken too early does what is not due")
 
 
 def _due(state: State, machine: Shared[EventT, EffectT]) -> bool:
@@ -294,3 +315,16 @@ def hurry(state: State, _: str) -> None:
     """Time overtakes what is on its way."""
     state.left = state.left.spend("hurries")
     wait(state, "")
+
+
+def can_oversleep(state: State) -> Sequence[str | None]:
+    """Nothing else happens before a moment for which a machine waits, and nobody need wake it then."""
+    if not state.left.oversleeps or not _somebody_waits(state) or not _quiet(state):
+        return []
+    return [None] if _moment(state) > state.now else []
+
+
+def oversleep(state: State, _: str) -> None:
+    """The moment comes, and nobody is woken: whatever a machine hears next, it does first what is due."""
+    state.left = state.left.spend("oversleeps")
+    state.now = _moment(state)

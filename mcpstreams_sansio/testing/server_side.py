@@ -36,6 +36,7 @@ from mcpstreams_sansio.testing.deliveries import place_of
 from mcpstreams_sansio.testing.disk import Disk
 from mcpstreams_sansio.testing.frames import Frame, read_event, read_message, read_plain
 from mcpstreams_sansio.testing.fronts import head_of
+from mcpstreams_sansio.testing.machines import check_due
 from mcpstreams_sansio.testing.polls import check_polled
 from mcpstreams_sansio.testing.properties import Violation
 from mcpstreams_sansio.testing.secrecy import check_wanted, check_written, tokens_of
@@ -56,6 +57,7 @@ def tell_server(state: State, *events: StreamsInput) -> None:
         if isinstance(event, AckReceived):
             _confirm(state, event)
         state.server, effects = state.server.handle(event, state.now)
+        check_due(state.server, state.now)
         for effect in effects:
             state.happened.append((Role.SERVER_WANTS, effect))
             check_wanted(effect)

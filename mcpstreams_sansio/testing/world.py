@@ -58,6 +58,7 @@ _MOVES: Final[Mapping[Kind, _Move]] = {
     Kind.LOGGED: _Move(network.can_log, network.log),
     Kind.WAIT: _Move(network.can_wait, network.wait),
     Kind.HURRY: _Move(network.can_hurry, network.hurry),
+    Kind.OVERSLEEP: _Move(network.can_oversleep, network.oversleep),
     Kind.POLL: _Move(strangers.can_poll, strangers.poll),
     Kind.SAVE: _Move(restarts.can_save, restarts.save),
     Kind.KEEP: _Move(restarts.can_keep, restarts.keep),

@@ -44,6 +44,7 @@ SETTINGS = [
     "http marker messages=1 slow_takes=1 straggles=1",
     "http draft messages=0 cuts=1 sessions=1",
     "http stock cuts=1",
+    "multiplexed marker messages=0 cuts=1 oversleeps=1",
     "multiplexed marker messages=0 cuts=1 copies=1",
     "http marker messages=0 cancels=1 copies=1",
 ]

@@ -36,6 +36,7 @@ BOUNDS = st.builds(
     sessions=st.integers(0, 2),
     crashes=st.integers(0, 3),
     hurries=st.integers(0, 6),
+    oversleeps=st.integers(0, 4),
     polls=st.integers(0, 2),
     intrusions=st.integers(0, 2),
     copies=st.integers(0, 2),

@@ -35,6 +35,7 @@ _HELP: Final = {
     "fades": "How often the server loses one first.",
     "sessions": "How often an HTTP session ends.",
     "hurries": "How often the network is slower than a timer.",
+    "oversleeps": "How often a machine is not woken when it should be.",
     "polls": "How often somebody else polls.",
     "copies": "How often a request that was sent arrives once more.",
     "intrusions": "How often somebody tries all that there is to try, with every token but the right one.",

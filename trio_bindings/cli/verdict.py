@@ -97,7 +97,9 @@ class Verdict:
         if not self.ok:
             return "NOT OK"
         unfinished = sum(not each.complete for each in self.found)
-        return "ok" if self.ended else f"ok so far: {unfinished} of {self.asked} searches are incomplete"
+        if not self.ended:
+            return f"ok so far: {unfinished} of {self.asked} searches are incomplete"
+        return f"ok: {unfinished} of {self.asked} searches went as far as their own limit" if unfinished else "ok"
 
     def _unmet(self) -> list[str]:
         """Say what was not met: by name once that is certain, before that only how much it is."""

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
+
 from mcpstreams_sansio import deadlines
-from mcpstreams_sansio.connections import ConnectionLost
+from mcpstreams_sansio.connections import ConnectionLost, DeadlineReached
 from mcpstreams_sansio.server import (
     attachments,
+    clock,
     lifecycle,
     outbox,
     paths,
@@ -20,6 +23,7 @@ from mcpstreams_sansio.server import (
 )
 from mcpstreams_sansio.server.attachments import Ending
 from mcpstreams_sansio.server.effects import StopReason, StreamGone
+from mcpstreams_sansio.server.inputs import StreamsInput
 from mcpstreams_sansio.server.log import Entry
 from mcpstreams_sansio.server.table import STREAM_TABLE, StreamSignal, StreamState
 from mcpstreams_sansio.wire.refusals import Reason
@@ -307,3 +311,40 @@ def a_copy_beats_what_it_is_a_copy_of(patch: Patch) -> None:
         "supersedes",
         lambda stays, instance, number: number > stays.attempts.get(instance, -1),
     )
+
+
+@planted(
+    "rule R13",
+    Found("multiplexed marker messages=0 cuts=1 oversleeps=1 polls=1", "what is due is done", 11),
+)
+def server_does_what_is_due_only_when_woken(patch: Patch) -> None:
+    """A deadline that has passed is overlooked if something else is heard first."""
+
+    def apply(
+        inner: Callable[[streams.ServerStreams, StreamsInput, float], None],
+        known: streams.ServerStreams,
+        event: StreamsInput,
+        now: float,
+    ) -> None:
+        with pytest.MonkeyPatch.context() as sleeping:
+            if not isinstance(event, DeadlineReached):
+                sleeping.setattr(clock, "run", nothing)
+            inner(known, event, now)
+
+    around(patch, streams.ServerStreams, "_apply", apply)
+
+
+@planted(
+    "rule R13",
+    Found("multiplexed marker messages=0 cuts=1", "early is no time", 5),
+    Found("http marker messages=0 cuts=1", "early is no time", 4),
+)
+def machine_does_what_is_nearly_due(patch: Patch) -> None:
+    """Whatever is due within the next second is done at once when a machine is woken."""
+
+    def pop_due(
+        inner: Callable[[deadlines.Deadlines[object], float], object], known: deadlines.Deadlines[object], now: float
+    ) -> object:
+        return inner(known, now + 0.9)
+
+    around(patch, deadlines.Deadlines, "pop_due", pop_due)

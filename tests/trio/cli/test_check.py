@@ -21,7 +21,8 @@ from trio_bindings.cli import check as check_module
 from trio_bindings.cli import searches
 from trio_bindings.cli.check import check
 from trio_bindings.cli.command import command
-from trio_bindings.cli.searches import Display
+from trio_bindings.cli.searches import Display, search
+from trio_bindings.cli.verdict import Verdict
 
 COMMAND = [sys.executable, "-c", "from trio_bindings.cli import main; main()", "check"]
 TINY = ("--peers", "stock", "--messages", "0")
@@ -59,6 +60,14 @@ def test_worlds_are_searched_by_name_each_in_a_process_of_its_own() -> None:
         ("http-stock", "50", "incomplete"),
     ]
     assert result.stdout.splitlines()[-1] == "ok so far: 1 of 2 searches are incomplete"
+
+
+def test_a_search_that_came_to_the_limit_of_its_world_is_not_called_complete() -> None:
+    limited = Configuration("limited", "multiplexed stock messages=0 cuts=1", 5)
+    found = search(limited, None, lambda *_: True)
+    verdict = Verdict([found], 1, whole=False, stopped=False, seconds=1.0)
+    assert verdict.ok
+    assert verdict.as_text().splitlines()[-1] == "ok: 1 of 1 searches went as far as their own limit"
 
 
 def test_all_names_can_be_listed() -> None:
