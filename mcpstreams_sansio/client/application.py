@@ -68,7 +68,8 @@ def attach(ledger: Ledger, event: AttachCall) -> None:
         acked=saved.taken,
         permit=Permit.UNASKED if event.stored else Permit.FREE,
         # It may be one that was let go here, whose connection goes on delivering it.
-        last_path=ledger.shared if own else None,
+        # It may be one that was let go here, whoever began it: its connection goes on delivering it.
+        last_path=ledger.shared,
     )
     if saved.stream_id is not None and saved.resume_token is not None:
         call.stream = KnownStream(saved.stream_id, saved.resume_token, saved.interval, saved.window)

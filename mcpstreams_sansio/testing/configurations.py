@@ -118,6 +118,8 @@ QUICK: Final = (
     Configuration("restarts-and-timers", "multiplexed marker messages=0 hurries=1 client_crashes=1"),
     Configuration("restarts-and-questions", "multiplexed marker messages=0 asks=1 client_crashes=1"),
     Configuration("restarts-and-cancels", "multiplexed marker messages=0 cancels=1 client_crashes=1"),
+    Configuration("restarts-and-detaches", "multiplexed marker messages=0 detaches=1 client_crashes=1"),
+    Configuration("http-restarts-and-detaches", "http marker messages=0 detaches=1 client_crashes=1"),
     Configuration("http-restarts", "http marker client_crashes=1 slow_saves=1"),
     Configuration("http-unasked-saves", "http marker messages=0 client_crashes=1 unasked_saves=1"),
     Configuration("http-draft", "http draft messages=2 cuts=2"),

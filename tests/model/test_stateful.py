@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 
+import attrs
 import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -21,35 +22,41 @@ STEPS_TO_SETTLE = 3_000
 """More than any world of these bounds needs."""
 
 
-BOUNDS = st.builds(
-    Bounds,
-    calls=st.integers(1, 5),
-    messages=st.integers(0, 6),
-    asks=st.integers(0, 2),
-    failures=st.integers(0, 2),
-    cancels=st.integers(0, 2),
-    detaches=st.integers(0, 2),
-    releases=st.integers(0, 3),
-    cuts=st.integers(0, 12),
-    straggles=st.integers(0, 4),
-    fades=st.integers(0, 4),
-    sessions=st.integers(0, 2),
-    crashes=st.integers(0, 3),
-    hurries=st.integers(0, 6),
-    oversleeps=st.integers(0, 4),
-    polls=st.integers(0, 2),
-    intrusions=st.integers(0, 2),
-    copies=st.integers(0, 2),
-    slow_writes=st.integers(0, 6),
-    slow_takes=st.integers(0, 6),
-    slow_stops=st.integers(0, 2),
-    durable=st.integers(0, 1),
-    poll_first=st.integers(0, 1),
-    max_unread=st.integers(0, 2),
-    stalls=st.integers(0, 1),
-    window=st.integers(0, 3),
-    reads_ahead=st.integers(0, 3),
-)
+BOUNDS = {
+    "calls": st.integers(1, 5),
+    "messages": st.integers(0, 6),
+    "asks": st.integers(0, 2),
+    "failures": st.integers(0, 2),
+    "cancels": st.integers(0, 2),
+    "detaches": st.integers(0, 2),
+    "releases": st.integers(0, 3),
+    "cuts": st.integers(0, 12),
+    "straggles": st.integers(0, 4),
+    "fades": st.integers(0, 4),
+    "sessions": st.integers(0, 2),
+    "crashes": st.integers(0, 3),
+    "hurries": st.integers(0, 6),
+    "oversleeps": st.integers(0, 4),
+    "polls": st.integers(0, 2),
+    "intrusions": st.integers(0, 2),
+    "copies": st.integers(0, 2),
+    "slow_writes": st.integers(0, 6),
+    "slow_takes": st.integers(0, 6),
+    "slow_stops": st.integers(0, 2),
+    "durable": st.integers(0, 1),
+    "poll_first": st.integers(0, 1),
+    "max_unread": st.integers(0, 2),
+    "stalls": st.integers(0, 1),
+    "window": st.integers(0, 3),
+    "reads_ahead": st.integers(0, 3),
+    "rivals": st.integers(0, 1),
+    "client_crashes": st.integers(0, 2),
+    "unasked_saves": st.integers(0, 2),
+    "slow_saves": st.integers(0, 3),
+    "room": st.sampled_from([0, 0, 300, 2_000]),
+    "impatient": st.integers(0, 1),
+}
+"""How much there may be of everything."""
 
 
 class Streams(RuleBasedStateMachine):
@@ -59,7 +66,7 @@ class Streams(RuleBasedStateMachine):
     before: tuple[StreamsWorld, Hashable] | None = None
     """A copy from before the last step, and what it was like then."""
 
-    @initialize(transport=st.sampled_from(Transport), peers=st.sampled_from(Peers), bounds=BOUNDS)
+    @initialize(transport=st.sampled_from(Transport), peers=st.sampled_from(Peers), bounds=st.builds(Bounds, **BOUNDS))
     def begin(self, transport: Transport, peers: Peers, bounds: Bounds) -> None:
         self.world = StreamsWorld(transport, peers, bounds)
 
@@ -113,6 +120,10 @@ def rule_for(kind: Kind) -> Callable[..., None]:
     happen.__name__ = kind.name.lower()
     happens: Callable[..., None] = rule(which=st.integers(0, 9))(happen)
     return precondition(can_happen)(happens)
+
+
+def test_there_may_be_more_of_everything_than_is_searched() -> None:
+    assert BOUNDS.keys() == {field.name for field in attrs.fields(Bounds)}
 
 
 for each in Kind:

@@ -165,3 +165,16 @@ def asks_nobody_to_save_a_token(patch: Patch) -> None:
 def ends_a_call_for_good(patch: Patch) -> None:
     """With the end of a call nothing is told that would lead to it once more."""
     patch.setattr(endings, "_keep", lambda *_: endings._NOTHING_KEPT)
+
+
+@planted(
+    "rule R4",
+    Found("multiplexed marker messages=0 detaches=1 client_crashes=1", "an answer in the end", 15),
+)
+def old_end_ends_what_an_earlier_process_began(patch: Patch) -> None:
+    """What was under way when a call was let go is taken for what comes after, unless this process has begun it."""
+
+    def may_repeat(inner: Callable[[ledger.Ledger, calls.Call], bool], known: ledger.Ledger, call: calls.Call) -> bool:
+        return known.is_own(call.request_id) and inner(known, call)
+
+    around(patch, ledger.Ledger, "may_repeat", may_repeat)

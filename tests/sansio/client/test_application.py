@@ -46,8 +46,20 @@ def test_a_saved_call_keeps_the_id_of_its_request() -> None:
     talk = Conversation()
     talk.link_up()
     talk.attach(SAVED)
-    assert talk.says(ErrorResponse("elsewhere-7", 7, "no")) == ["1: ends with failure 7 @5"]
-    assert talk.ends(6) == ["c1 <- ack s1 6"]
+    assert talk.says(ErrorResponse("elsewhere-7", 7, "no")) == [], "it may have been under way, and does not say where"
+    assert talk.ends(6) == ["1: ends with failure 7 @5", "c1 <- ack s1 6"]
+
+
+@pytest.mark.rule("R4", "R27")
+def test_what_an_earlier_process_began_and_this_one_let_go_is_not_ended_by_what_was_under_way() -> None:
+    talk = Conversation()
+    talk.link_up()
+    talk.attach(SAVED)
+    assert talk.attach(talk.detach()) == ["2: tries resume", "c1 <- resume s1 after 4 #5"]
+    assert talk.state(2) is CallState.REATTACHING
+    assert talk.ends(7) == [], "the end of the attachment that was let go"
+    assert talk.progresses(5) == ["2: progress 4 @5"]
+    assert talk.says(ErrorResponse("elsewhere-7", 7, "no")) == ["2: ends with failure 7 @6"]
 
 
 def test_a_saved_call_without_a_stream_is_sent_again_under_its_key() -> None:
