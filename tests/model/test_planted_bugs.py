@@ -7,14 +7,19 @@ is seen.
 
 from __future__ import annotations
 
+import ast
+from pathlib import Path
+
 import pytest
 
+from mcpstreams_sansio import testing
 from mcpstreams_sansio.testing import (
     DEEP,
     SETTLES,
     USUAL,
     Report,
     StreamsWorld,
+    Violation,
     digest,
     explore,
     format_transcript,
@@ -76,3 +81,16 @@ def test_a_fault_says_what_is_wrong_and_where_that_is_ruled_out(fault: Fault) ->
     assert [found.setting for found in fault.found] == [
         StreamsWorld.parse(found.setting).setting() for found in fault.found
     ]
+
+
+def test_every_property_is_broken_by_some_fault() -> None:
+    """A property that no fault breaks may be one that nothing can break."""
+    rooms = Path(testing.__file__).parent.rglob("*.py")
+    calls = [node for room in rooms for node in ast.walk(ast.parse(room.read_text())) if isinstance(node, ast.Call)]
+    names = {ast.literal_eval(call.args[0]) for call in calls if is_named_violation(call)}
+    assert len(names) > 40, "or they are not seen here"
+    assert names <= {found.broken for _, found in SEARCHES}
+
+
+def is_named_violation(call: ast.Call) -> bool:
+    return ast.unparse(call.func) == Violation.__name__ and isinstance(call.args[0], ast.Constant)

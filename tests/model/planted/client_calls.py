@@ -22,7 +22,16 @@ from mcpstreams_sansio.client import (
 )
 from mcpstreams_sansio.client.config import ClientConfig
 from mcpstreams_sansio.client.connection_ids import ConnectionIds
-from mcpstreams_sansio.client.effects import CallCancelled, CallNotRun, CallResult, Doubt, NotRun
+from mcpstreams_sansio.client.effects import (
+    CallCancelled,
+    CallLost,
+    CallNotRun,
+    CallResult,
+    Doubt,
+    NotRun,
+    Outcome,
+    OutcomeUnknown,
+)
 from mcpstreams_sansio.client.inputs import MessageReceived
 from mcpstreams_sansio.client.recovery import Fate
 from mcpstreams_sansio.client.table import CALL_TABLE, CallSignal, CallState
@@ -354,3 +363,33 @@ def hangs_after_a_loss(patch: Patch) -> None:
 def acknowledgements_are_put_off_for_ever(patch: Patch) -> None:
     """A client that should acknowledge now waits once more."""
     patch.setattr(acknowledging, "flush", lambda known: known.wake_for_acks(1.0))
+
+
+@planted(
+    "rule R22",
+    Found("multiplexed stock messages=0 cuts=1", "nothing unasked", 3),
+)
+def doubt_is_told_as_a_cancellation(patch: Patch) -> None:
+    """A call of which nobody knows what became of it ends as if its caller had cancelled it."""
+
+    def tell(
+        inner: Callable[..., None], known: ledger.Ledger, call: calls.Call, outcome: Outcome, *about: object
+    ) -> None:
+        inner(known, call, CallCancelled() if isinstance(outcome, OutcomeUnknown) else outcome, *about)
+
+    around(patch, endings, "tell", tell)
+
+
+@planted(
+    "rule R21",
+    Found("multiplexed marker messages=0 cuts=1 hurries=2", "not run is not run", 10),
+)
+def loss_is_told_as_not_run(patch: Patch) -> None:
+    """A call that was abandoned while it ran ends as one that did not run."""
+
+    def tell(
+        inner: Callable[..., None], known: ledger.Ledger, call: calls.Call, outcome: Outcome, *about: object
+    ) -> None:
+        inner(known, call, CallNotRun(NotRun.UNREACHED) if isinstance(outcome, CallLost) else outcome, *about)
+
+    around(patch, endings, "tell", tell)

@@ -13,12 +13,14 @@ from mcpstreams_sansio.client import (
     application,
     asks,
     calls,
+    delivery,
     ledger,
     positions,
     questions,
 )
 from mcpstreams_sansio.client.table import CallState
 from mcpstreams_sansio.ids import RequestId
+from mcpstreams_sansio.wire.jsonrpc import Message, Request
 from tests.model.planted.fault import Found, Patch, around, nothing, planted
 
 
@@ -160,3 +162,25 @@ def client_drops_an_answer_without_a_link(patch: Patch) -> None:
 def client_hands_a_question_over_again(patch: Patch) -> None:
     """A question that comes again is a new one."""
     patch.setattr(questions, "repeat", questions._hand_over)
+
+
+@planted(
+    "rule Q11g",
+    Found("multiplexed marker messages=0 asks=1", "a question belongs to a call", 6),
+)
+def client_overlooks_whose_question_it_is(patch: Patch) -> None:
+    """The tag of a question is not read, so it belongs to no call."""
+
+    def read_tag(inner: Callable[[Message], object], message: Message) -> object:
+        return None if isinstance(message, Request) else inner(message)
+
+    around(patch, delivery, "read_tag", read_tag)
+
+
+@planted(
+    "rule R23",
+    Found("multiplexed marker messages=2", "positions rise", 8),
+)
+def messages_all_stand_in_one_place(patch: Patch) -> None:
+    """The application is told one position for all that it is given."""
+    around(patch, positions.Positions, "take_up_item", lambda inner, *about: min(2, inner(*about)))

@@ -224,3 +224,18 @@ def recovery_believes_no_acknowledgement(patch: Patch) -> None:
         revived.log.claimable = revived.log.confirmed
 
     _change(patch, disbelieve)
+
+
+@planted(
+    "rule R5",
+    Found("multiplexed marker crashes=1 durable=1", "nothing durable is lost", 4),
+)
+def recovery_tells_too_little(patch: Patch) -> None:
+    """What the application hears of its interrupted work lacks what that said last."""
+
+    def go_on(
+        inner: Callable[..., None], known: registry.Registry, going_on: stream.Stream, recorded: RecordedStream
+    ) -> None:
+        inner(known, going_on, attrs.evolve(recorded, produced=recorded.produced - 1))
+
+    around(patch, restart, "_go_on", go_on)

@@ -10,6 +10,7 @@ from mcpstreams_sansio.server import (
     paths,
     production,
     registry,
+    replies,
     requests,
     stream,
     streams,
@@ -112,3 +113,17 @@ def question_is_not_asked_again(patch: Patch) -> None:
         stream.attachment_of(resumed).repeats.clear()
 
     around(patch, attachments, "attach", attach)
+
+
+@planted(
+    "rule P28",
+    Found("multiplexed marker messages=0 polls=1", "one reply", 4),
+)
+def poll_is_answered_twice(patch: Patch) -> None:
+    """Whoever polls is told the same two times."""
+
+    def answer(inner: Callable[..., None], *about: object) -> None:
+        inner(*about)
+        inner(*about)
+
+    around(patch, replies, "answer", answer)
