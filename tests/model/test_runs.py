@@ -13,7 +13,7 @@ from typing import TypeAlias
 import pytest
 
 from mcpstreams_sansio.testing import HAPPENINGS, QUICK, USUAL, Configuration, Statistics
-from trio_bindings.cli.searches import Found, Stop, search_all
+from trio_bindings.cli.searches import Ending, Found, Stop, search_all
 from trio_bindings.cli.verdict import Verdict
 
 Runs: TypeAlias = Mapping[Configuration, Found]
@@ -60,6 +60,6 @@ def test_it_was_met(happening: str, runs: Runs) -> None:
 
 
 def test_all_that_can_happen_to_a_stream_and_to_a_call_was_met(runs: Runs) -> None:
-    quick = Verdict([runs[each] for each in QUICK], len(QUICK), whole=True, stopped=False, seconds=0.0)
+    quick = Verdict([runs[each] for each in QUICK], len(QUICK), whole=True, ending=Ending.ALL_DONE, seconds=0.0)
     assert (quick.server_cells, quick.client_cells) == ([], [])
     assert quick.ok

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 import time
@@ -90,6 +91,9 @@ def _list_names(context: click.Context, _: click.Parameter, wanted: bool) -> Non
 @click.option("--processes", type=click.IntRange(1), help="Worlds searched at a time [default: one for each core].")
 @click.option("--max-states", type=click.IntRange(1), help="Leave a search incomplete beyond so many states.")
 @click.option(
+    "--minutes", type=click.FloatRange(0, min_open=True), default=math.inf, help="End all searches after so long."
+)
+@click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
     default=Path("counterexamples"),
@@ -105,6 +109,7 @@ def check(
     deep: bool,
     processes: int | None,
     max_states: int | None,
+    minutes: float,
     out: Path,
     transport: str | None,
     peers: str | None,
@@ -124,9 +129,9 @@ def check(
         raise click.UsageError("a world is named, or described by options, not both")
     configurations = [_own(transport, peers, described)] if own else _named(names, deep)
     begin = time.perf_counter()
-    with stoppable() as stop, open_search_display(len(configurations)) as display:
+    with stoppable(minutes * 60) as stop, open_search_display(len(configurations)) as display:
         found = search_all(configurations, max_states, processes or os.cpu_count() or 1, display, stop)
-        verdict = Verdict(found, len(configurations), not own and not names, stop.wanted, time.perf_counter() - begin)
+        verdict = Verdict(found, len(configurations), not own and not names, stop.ending, time.perf_counter() - begin)
     click.echo(verdict.as_text())
     for each in verdict.broken:
         _keep(each, out)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import enum
 import gc
+import math
 import multiprocessing
 import queue
 import signal
@@ -78,22 +80,52 @@ class Display(Protocol):
         """A search is over."""
 
 
+@enum.unique
+class Ending(enum.Enum):
+    """Why the searches are over."""
+
+    ALL_DONE = "each of them is"
+    TIME_OVER = "there was only so much time for all of them"
+    INTERRUPTED = "somebody wanted them to end"
+
+
 @final
 class Stop:
-    """Whether somebody wants the searches to end early."""
+    """Whether the searches are to end early.
 
-    def __init__(self) -> None:
-        self.wanted = False
+    Args:
+        seconds: How long they may take in all, from now on.
+    """
+
+    def __init__(self, seconds: float = math.inf) -> None:
+        self._until = time.monotonic() + seconds
+        self._interrupted = False
+
+    def interrupt(self) -> None:
+        """Have them end as soon as they can."""
+        self._interrupted = True
+
+    @property
+    def wanted(self) -> bool:
+        """Whether they are to end."""
+        return self.ending is not Ending.ALL_DONE
+
+    @property
+    def ending(self) -> Ending:
+        """Why they end, if they end now."""
+        if self._interrupted:
+            return Ending.INTERRUPTED
+        return Ending.TIME_OVER if time.monotonic() >= self._until else Ending.ALL_DONE
 
 
 @contextlib.contextmanager
-def stoppable() -> Iterator[Stop]:
+def stoppable(seconds: float) -> Iterator[Stop]:
     """Take the first interruption as the wish to stop; a second one is as usual."""
-    stop = Stop()
+    stop = Stop(seconds)
     usual = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
 
     def want(_: int, __: object) -> None:
-        stop.wanted = True
+        stop.interrupt()
         restore()
 
     def restore() -> None:
@@ -260,10 +292,10 @@ def _search_elsewhere(
 
 
 def _found_by(future: Future[Found | None]) -> Found | None:
-    """Return what a search has found; None if it was not begun, or its process is dead."""
+    """Return what a search has found; None if it was not begun, or its process is dead, or had no memory left."""
     try:
         return future.result()
-    except BrokenProcessPool:
+    except (BrokenProcessPool, MemoryError):
         return None
 
 

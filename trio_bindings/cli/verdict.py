@@ -11,7 +11,7 @@ from mcpstreams_sansio.client.table import CALL_TABLE
 from mcpstreams_sansio.server.table import STREAM_TABLE
 from mcpstreams_sansio.testing import HAPPENINGS, RecordedTable
 from trio_bindings.cli.search_display import per_second
-from trio_bindings.cli.searches import Found
+from trio_bindings.cli.searches import Ending, Found
 
 _HEADINGS: Final = ("world", "states", "transitions", "depth", "seconds", "states/s", "")
 
@@ -33,8 +33,7 @@ class Verdict:
     """How many worlds were to be searched."""
     whole: bool
     """They are the list that this project checks itself with, so that everything has to be met in them."""
-    stopped: bool
-    """Somebody has stopped the searches."""
+    ending: Ending
     seconds: float
     """How long it took in all."""
 
@@ -69,21 +68,22 @@ class Verdict:
 
     @property
     def lost(self) -> int:
-        """How many searches have left nothing behind although nobody stopped them."""
-        return 0 if self.stopped else self.asked - len(self.found)
+        """How many searches have left nothing behind although there was time for them."""
+        return self.asked - len(self.found) if self.ending is Ending.ALL_DONE else 0
 
     @property
     def ok(self) -> bool:
-        """Nothing is broken, nobody stopped the searches, and all that has to be met was met, as far as can be said."""
+        """Nothing is broken, nobody interrupted it, and all that has to be met was met, as far as can be said."""
         unmet = self.whole and self.ended and bool(self.missing or self.server_cells or self.client_cells)
-        return not (self.broken or self.stopped or self.lost or unmet)
+        return not (self.broken or self.ending is Ending.INTERRUPTED or self.lost or unmet)
 
     def as_text(self) -> str:
         """Return it for a reader."""
         total = ("all", *_figures(self.found, self.seconds), "")
         lines = _aligned([_HEADINGS, *(_row(each) for each in self.found), total])
-        if self.stopped:
-            lines.append(f"stopped early; {self.asked - len(self.found)} of {self.asked} worlds were not begun")
+        if self.ending is not Ending.ALL_DONE:
+            why = "stopped early" if self.ending is Ending.INTERRUPTED else "the time is over"
+            lines.append(f"{why}; {self.asked - len(self.found)} of {self.asked} worlds were not begun")
         if self.lost:
             lines.append(f"{self.lost} of {self.asked} searches are lost: a process died, perhaps for want of memory")
         if self.whole:
@@ -96,7 +96,7 @@ class Verdict:
     def _conclusion(self) -> str:
         if not self.ok:
             return "NOT OK"
-        unfinished = sum(not each.complete for each in self.found)
+        unfinished = self.asked - sum(each.complete for each in self.found)
         if not self.ended:
             return f"ok so far: {unfinished} of {self.asked} searches are incomplete"
         return f"ok: {unfinished} of {self.asked} searches went as far as their own limit" if unfinished else "ok"

@@ -21,7 +21,7 @@ from trio_bindings.cli import check as check_module
 from trio_bindings.cli import searches
 from trio_bindings.cli.check import check
 from trio_bindings.cli.command import command
-from trio_bindings.cli.searches import Display, search
+from trio_bindings.cli.searches import Display, Ending, search
 from trio_bindings.cli.verdict import Verdict
 
 COMMAND = [sys.executable, "-c", "from trio_bindings.cli import main; main()", "check"]
@@ -65,7 +65,7 @@ def test_worlds_are_searched_by_name_each_in_a_process_of_its_own() -> None:
 def test_a_search_that_came_to_the_limit_of_its_world_is_not_called_complete() -> None:
     limited = Configuration("limited", "multiplexed stock messages=0 cuts=1", 5)
     found = search(limited, None, lambda *_: True)
-    verdict = Verdict([found], 1, whole=False, stopped=False, seconds=1.0)
+    verdict = Verdict([found], 1, whole=False, ending=Ending.ALL_DONE, seconds=1.0)
     assert verdict.ok
     assert verdict.as_text().splitlines()[-1] == "ok: 1 of 1 searches went as far as their own limit"
 
@@ -189,7 +189,16 @@ def test_a_world_may_say_where_it_is_left_incomplete(monkeypatch: pytest.MonkeyP
     assert run("large", "--processes", "1", "--max-states", "9").stdout.splitlines()[1].split()[1] == "9"
 
 
-# ---- stopped by hand
+# ---- stopped by time, or by hand
+
+
+@pytest.mark.parametrize("processes", ["1", "2"])
+def test_after_some_minutes_all_searches_end_and_what_was_found_so_far_is_no_failure(processes: str) -> None:
+    result = run("deep-two-calls", "deep-cuts", "stock", "--minutes", "0.02", "--processes", processes)
+    assert result.exit_code == 0
+    unfinished, last = result.stdout.splitlines()[-2:]
+    assert unfinished.startswith("the time is over; ")
+    assert last in {"ok so far: 3 of 3 searches are incomplete", "ok so far: 2 of 3 searches are incomplete"}
 
 
 @pytest.mark.parametrize("processes", ["1", "2"])
