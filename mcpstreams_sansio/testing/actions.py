@@ -86,7 +86,7 @@ class Kind(enum.StrEnum):
     HURRY = "hurry"
     """The same although something is on its way, or the client has no link: the network is slower than a timer."""
     OVERSLEEP = "oversleep"
-    """Nothing is on its way, and time passes to that moment, but nobody is woken: a driver is late."""
+    """Nothing is on its way, and time passes beyond that moment, but nobody is woken: a driver is late."""
     POLL = "poll"
     """Somebody with the token polls the stream of `k1`, from elsewhere."""
     SAVE = "save"

@@ -110,11 +110,13 @@ class Shared(Generic[EventT, EffectT]):
 def check_due(machine: Shared[EventT, EffectT], now: float) -> None:
     """Check that a machine which has heard something has done what was due, however late it was woken.
 
+    What it has heard may be a reason to be woken at once.
+
     Raises:
-        Violation: It still waits for a moment that has come.
+        Violation: It still waits for a moment that is over.
     """
     deadline = machine.next_deadline()
-    if deadline is not None and deadline <= now:
+    if deadline is not None and deadline < now:
         raise Violation("what is due is done", f"a machine still waits for a moment {now - deadline} s ago")
 
 

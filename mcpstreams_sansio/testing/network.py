@@ -35,6 +35,8 @@ from mcpstreams_sansio.testing.wires import Chunk, Close, End, Head, Wire
 
 _NOT_FOUND: Final = 404
 _SUCCESS: Final = range(200, 300)
+_TOO_LATE: Final = 0.25
+"""Seconds after which somebody is woken who oversleeps."""
 
 
 def can_connect(state: State) -> Sequence[str | None]:
@@ -325,6 +327,6 @@ def can_oversleep(state: State) -> Sequence[str | None]:
 
 
 def oversleep(state: State, _: str) -> None:
-    """The moment comes, and nobody is woken: whatever a machine hears next, it does first what is due."""
+    """The moment passes, and nobody is woken: whatever a machine hears next, it does first what is due."""
     state.left = state.left.spend("oversleeps")
-    state.now = _moment(state)
+    state.now = _moment(state) + _TOO_LATE
