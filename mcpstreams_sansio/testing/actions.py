@@ -177,7 +177,7 @@ class Bounds:
     intrusions: int = 0
     """How often somebody without the token of a stream tries all that there is to try, with every token but that."""
     rivals: int = 0
-    """How many more clients take a call up."""
+    """How many more clients take a call up. Not together with crashes of a client."""
     client_crashes: int = 0
     """How often the client's process ends. With it callers keep their calls where they outlive it, whenever they are
     asked to."""

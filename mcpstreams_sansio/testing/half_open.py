@@ -3,7 +3,7 @@
 A client has lost its connection, and nothing that it sent is on its way. The server may learn of it at any moment, or
 never; and as long as it delivers a stream there, or owes an answer, that moment matters. Afterwards all that is left is
 one record to which nothing refers. In what order such records go would multiply the states of a search, and lead to the
-same every time: so they go at once.
+same every time: so they go at once. Only a server that oversleeps has one thing less then that may wake it.
 """
 
 from __future__ import annotations

@@ -113,15 +113,17 @@ def attach(state: State, name: str) -> None:
     saved, caller = state.callers.pop(state.call_id_of(name)).go_on()
     call_id = state.fresh_call()
     state.callers[call_id] = caller
-    tell_client(state, caller.home, AttachCall(call_id, saved, state.fresh_entropy(), state.keeps_calls))
+    stored = caller.store is not None
+    tell_client(state, caller.home, AttachCall(call_id, saved, state.fresh_entropy(), stored))
 
 
 def can_rival(state: State) -> Sequence[str]:
     """Another client can have what brings a call back, from the moment on when there is something that names it.
 
-    Only with our extension: without it nothing tells two clients apart, and nothing is promised to them (rule R14).
+    Only with our extension: without it nothing tells two clients apart, and nothing is promised to them (rule R14). And
+    not where callers keep their calls: there another client could only have what is kept.
     """
-    if not state.left.rivals or state.peers is not Peers.MARKER:
+    if not state.left.rivals or state.peers is not Peers.MARKER or state.keeps_calls:
         return []
     return _callers(state, lambda caller: caller.home == FIRST and _wants_more(caller) and _named(state, caller))
 

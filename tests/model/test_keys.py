@@ -181,6 +181,8 @@ def test_it_makes_no_difference_when_a_loss_is_noticed_that_changes_nothing(
             if action in unneeded:
                 assert key_of(one) == key_of(calm)
                 continue
+            if action.kind == Kind.OVERSLEEP:
+                continue  # the loss would be what wakes the server
             other = calm.fork()
             other.apply(action)
             assert set(other.goals()) == set(after.goals())

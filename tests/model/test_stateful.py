@@ -53,10 +53,9 @@ BOUNDS = {
     "client_crashes": st.integers(0, 2),
     "unasked_saves": st.integers(0, 2),
     "slow_saves": st.integers(0, 3),
-    "room": st.sampled_from([0, 0, 300, 2_000]),
     "impatient": st.integers(0, 1),
 }
-"""How much there may be of everything."""
+"""How much there may be of everything; but for little room, which is searched only."""
 
 
 class Streams(RuleBasedStateMachine):
@@ -122,8 +121,8 @@ def rule_for(kind: Kind) -> Callable[..., None]:
     return precondition(can_happen)(happens)
 
 
-def test_there_may_be_more_of_everything_than_is_searched() -> None:
-    assert BOUNDS.keys() == {field.name for field in attrs.fields(Bounds)}
+def test_there_may_be_more_of_everything_than_is_searched_but_for_little_room() -> None:
+    assert BOUNDS.keys() == {field.name for field in attrs.fields(Bounds)} - {"room"}
 
 
 for each in Kind:
