@@ -90,6 +90,7 @@ QUICK: Final = (
     Configuration("draft-cancels", "multiplexed draft cancels=1 cuts=1"),
     Configuration("draft-polls", "multiplexed draft messages=0 cuts=1 hurries=1 polls=1"),
     Configuration("stock", "multiplexed stock messages=0 cuts=1"),
+    Configuration("http-stock-unread", "http stock messages=3 cuts=1 slow_takes=3 max_unread=1"),
     Configuration("stock-unread", "multiplexed stock messages=3 cuts=1 slow_takes=3 max_unread=1"),
     Configuration("http", "http marker messages=2 cuts=1 slow_takes=1"),
     Configuration("http-unread", "http marker messages=2 slow_takes=2 max_unread=1"),
