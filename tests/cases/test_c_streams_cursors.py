@@ -56,7 +56,8 @@ def test_c1_an_evicted_cursor_is_told_the_first_position_and_the_count_and_goes_
 @pytest.mark.parametrize("limit", [name for name in dir(StreamsConfig()) if name.startswith("max_")])
 @pytest.mark.parametrize("value", [0, -1])
 def test_c10_a_limit_of_nothing_is_refused(limit: str, value: int) -> None:
-    with pytest.raises(ValueError, match=limit):
+    words = "a positive number of seconds" if limit == "max_interval" else "at least 1"
+    with pytest.raises(ValueError, match=rf"\A{limit} must be {words}\Z"):
         StreamsConfig(**{limit: value})  # type: ignore[arg-type]  # each of them is a number
 
 

@@ -85,7 +85,7 @@ def test_what_is_unfinished_is_given_once() -> None:
 
 @pytest.mark.parametrize("limit", [0, -1])
 def test_a_line_of_no_bytes_at_all_is_no_limit(limit: int) -> None:
-    with pytest.raises(ValueError, match="max_line_size"):
+    with pytest.raises(ValueError, match=rf"\A'max_line_size' must be >= 1: {limit}\Z"):
         LineSplitter(limit)
 
 

@@ -25,16 +25,17 @@ from tests.sansio.serving import IDENTITY, MARKED, STREAMS, Serving, initialize
 
 PING = Request("p", "ping")
 PONG = Response("p", {})
+HANDSHAKE_FIRST = "the first request is initialize"
 EVERY_FRAMING = pytest.mark.parametrize("framing", [Framing.LINES, Framing.MESSAGES])
 
 
 def told(messages: Iterable[Message]) -> list[tuple[object, ...]]:
-    """Return each message in short: id and code of an error, id of a result, method of anything else."""
+    """Return each message in short: id, code and words of an error, id of a result, method of anything else."""
     short: list[tuple[object, ...]] = []
     for message in messages:
         match message:
             case ErrorResponse():
-                short.append((message.id, message.code))
+                short.append((message.id, message.code, message.message))
             case Response():
                 short.append((message.id,))
             case Request() | Notification():
@@ -51,7 +52,7 @@ def test_the_handshake_comes_first(framing: Framing) -> None:
     one = Serving()
     seen = one.connect(framing)
     one.send(seen, Request(1, "tools/call"), Request("2", "stream/poll", {"streamId": "s", "resumeToken": "t"}))
-    assert told(seen.take()) == [(1, INVALID_REQUEST), ("2", INVALID_REQUEST)]
+    assert told(seen.take()) == [(1, INVALID_REQUEST, HANDSHAKE_FIRST), ("2", INVALID_REQUEST, HANDSHAKE_FIRST)]
     one.send(seen, initialize(STREAMS, 3), Request(4, "tools/call"))
     assert told(seen.messages)[0] == (3,)
     assert one.call.request == Request(4, "tools/call")
@@ -92,10 +93,10 @@ def test_a_handshake_that_fails_leaves_nothing_and_another_may_follow(framing: F
     seen = one.connect(framing)
     before = one.server.snapshot(0.0)
     one.send(seen, Request(1, "initialize", {"protocolVersion": "2025-11-25"}))
-    assert told(seen.take()) == [(1, INVALID_PARAMS)]
+    assert told(seen.take()) == [(1, INVALID_PARAMS, "params.capabilities: missing; params.clientInfo: missing")]
     assert one.server.snapshot(0.0) == before
     one.send(seen, Request(2, "tools/call"))
-    assert told(seen.take()) == [(2, INVALID_REQUEST)]
+    assert told(seen.take()) == [(2, INVALID_REQUEST, HANDSHAKE_FIRST)]
     one.send(seen, initialize({}, 3))
     assert told(seen.take()) == [(3,)]
 
@@ -105,7 +106,7 @@ def test_there_is_one_handshake(framing: Framing) -> None:
     one = Serving()
     seen = one.greet({}, framing=framing)
     one.send(seen, initialize(MARKED, 5), Request(6, "tools/call", {"_meta": {"mcpstreams/key": "k" * 22}}))
-    assert told(seen.messages) == [(5, INVALID_REQUEST)]
+    assert told(seen.messages) == [(5, INVALID_REQUEST, "the handshake is done")]
     assert one.call.peer.streams is False, "what the first one settled still holds"
 
 
@@ -121,43 +122,43 @@ def test_calls_may_follow_the_handshake_without_waiting(framing: Framing) -> Non
 
 # --------------------------------------------------------------------------------------------------------------- bytes
 
+NOT_JSON = "the text is not JSON"
+NO_REQUEST_ID = "the id of a request must be a string of at most 1024 characters or an integer"
 UNREADABLE = [
-    (b"hello", None, PARSE_ERROR),
-    (b"\xff\xfe", None, PARSE_ERROR),
-    (b"{", None, PARSE_ERROR),
-    (b"[]", None, INVALID_REQUEST),
-    (b'[{"jsonrpc":"2.0","id":1,"method":"ping"}]', None, INVALID_REQUEST),
-    (b"1", None, INVALID_REQUEST),
-    (b"{}", None, INVALID_REQUEST),
-    (b'{"jsonrpc":"1.0","id":1,"method":"ping"}', 1, INVALID_REQUEST),
-    (b'{"jsonrpc":"2.0","id":"x","method":"ping","params":[]}', "x", INVALID_PARAMS),
-    (b'{"jsonrpc":"2.0","id":null,"method":"ping"}', None, INVALID_REQUEST),
-    (b'{"jsonrpc":"2.0","id":1.0,"method":"ping"}', None, INVALID_REQUEST),
-    (b'{"jsonrpc":"2.0","id":1,"result":[]}', None, INVALID_REQUEST),
+    (b"hello", (None, PARSE_ERROR, NOT_JSON)),
+    (b"\xff\xfe", (None, PARSE_ERROR, "the text is not UTF-8")),
+    (b"{", (None, PARSE_ERROR, NOT_JSON)),
+    (b"[]", (None, INVALID_REQUEST, "a batch is not accepted")),
+    (b'[{"jsonrpc":"2.0","id":1,"method":"ping"}]', (None, INVALID_REQUEST, "a batch is not accepted")),
+    (b"1", (None, INVALID_REQUEST, "a message must be an object")),
+    (b"{}", (None, INVALID_REQUEST, "jsonrpc must be 2.0")),
+    (b'{"jsonrpc":"1.0","id":1,"method":"ping"}', (1, INVALID_REQUEST, "jsonrpc must be 2.0")),
+    (b'{"jsonrpc":"2.0","id":"x","method":"ping","params":[]}', ("x", INVALID_PARAMS, "params must be an object")),
+    (b'{"jsonrpc":"2.0","id":null,"method":"ping"}', (None, INVALID_REQUEST, NO_REQUEST_ID)),
+    (b'{"jsonrpc":"2.0","id":1.0,"method":"ping"}', (None, INVALID_REQUEST, NO_REQUEST_ID)),
+    (b'{"jsonrpc":"2.0","id":1,"result":[]}', (None, INVALID_REQUEST, "a result must be an object")),
 ]
 
 
 @EVERY_FRAMING
 @pytest.mark.rule("R20")
 @pytest.mark.parametrize("greeted", [True, False])
-@pytest.mark.parametrize(("payload", "request_id", "code"), UNREADABLE)
+@pytest.mark.parametrize(("payload", "answer"), UNREADABLE)
 def test_what_can_not_be_read_is_answered_and_costs_nothing_else(
-    framing: Framing, greeted: bool, payload: bytes, request_id: int | str | None, code: int
+    framing: Framing, greeted: bool, payload: bytes, answer: tuple[object, ...]
 ) -> None:
     one = Serving()
     seen = one.greet({}, framing=framing) if greeted else one.connect(framing)
     one.send(seen, PING, payload, PING)
-    assert told(seen.messages) == [("p",), (request_id, code), ("p",)]
+    assert told(seen.messages) == [("p",), answer, ("p",)]
 
 
 def test_a_line_that_is_too_long_is_answered_and_the_next_one_read() -> None:
     one = Serving(Server(ServerConfig(identity=IDENTITY, max_line_size=200)))
     seen = one.connect()
     one.send(seen, b"x" * 201, PING, b"y" * 200, PING)
-    assert told(seen.messages) == [(None, PARSE_ERROR), ("p",), (None, PARSE_ERROR), ("p",)]
-    [report, *_] = seen.messages
-    assert isinstance(report, ErrorResponse)
-    assert report.message == "a line is longer than 200 bytes"
+    too_long = (None, PARSE_ERROR, "a line is longer than 200 bytes")
+    assert told(seen.messages) == [too_long, ("p",), (None, PARSE_ERROR, NOT_JSON), ("p",)]
 
 
 def test_so_is_a_message_that_travels_by_itself() -> None:
@@ -165,10 +166,8 @@ def test_so_is_a_message_that_travels_by_itself() -> None:
     seen = one.connect(Framing.MESSAGES)
     ping = encode_message(PING)
     one.send(seen, b"x" * 201, PING, ping + b" " * (200 - len(ping)), ping + b" " * (201 - len(ping)))
-    assert told(seen.messages) == [(None, PARSE_ERROR), ("p",), ("p",), (None, PARSE_ERROR)]
-    [report, *_] = seen.messages
-    assert isinstance(report, ErrorResponse)
-    assert report.message == "a message is longer than 200 bytes"
+    too_long = (None, PARSE_ERROR, "a message is longer than 200 bytes")
+    assert told(seen.messages) == [too_long, ("p",), ("p",), too_long]
 
 
 def test_no_error_repeats_what_could_not_be_read() -> None:
@@ -211,15 +210,15 @@ def test_a_last_line_that_was_cut_short_is_not_answered_wherever_it_was_cut(gree
         assert isinstance(seen.over, EndWriting)
 
 
-@pytest.mark.parametrize(("payload", "request_id", "code"), [case for case in UNREADABLE if case[2] != PARSE_ERROR])
+@pytest.mark.parametrize(("payload", "answer"), [case for case in UNREADABLE if PARSE_ERROR not in case[1]])
 def test_what_arrived_whole_is_answered_even_if_only_its_line_end_is_missing(
-    payload: bytes, request_id: int | str | None, code: int
+    payload: bytes, answer: tuple[object, ...]
 ) -> None:
     one = Serving()
     seen = one.connect()
     one.feed(seen, payload)
     one.end(seen)
-    assert told(seen.messages) == [(request_id, code)]
+    assert told(seen.messages) == [answer]
 
 
 def test_a_whole_line_that_is_no_json_is_answered_although_the_end_follows() -> None:
@@ -227,7 +226,7 @@ def test_a_whole_line_that_is_no_json_is_answered_although_the_end_follows() -> 
     seen = one.connect()
     one.feed(seen, b"hello\n")
     one.end(seen)
-    assert told(seen.messages) == [(None, PARSE_ERROR)]
+    assert told(seen.messages) == [(None, PARSE_ERROR, NOT_JSON)]
 
 
 def test_a_line_that_was_cut_off_says_nothing_when_its_connection_is_lost() -> None:
@@ -310,10 +309,10 @@ def test_a_conversation_is_the_same_however_its_bytes_are_cut() -> None:
     outside, first, second, effects, calls = expected
     assert outside == [
         ("p",),
-        ("early", INVALID_REQUEST),
+        ("early", INVALID_REQUEST, HANDSHAKE_FIRST),
         (0,),
-        (None, PARSE_ERROR),
-        (1, INVALID_REQUEST),
+        (None, PARSE_ERROR, "the text is not UTF-8"),
+        (1, INVALID_REQUEST, "the id of the stream's request is in use on this connection"),
         ("p",),
         ("notifications/stream/end",),
     ]
@@ -354,7 +353,7 @@ def test_a_request_whose_id_is_too_long_to_be_kept_is_answered_without_it(framin
     one = Serving()
     seen = one.greet(STREAMS, framing=framing)
     one.send(seen, b'{"jsonrpc":"2.0","id":"%s","method":"tools/call"}' % (b"x" * 100_000), PING)
-    assert told(seen.messages) == [(None, INVALID_REQUEST), ("p",)]
+    assert told(seen.messages) == [(None, INVALID_REQUEST, NO_REQUEST_ID), ("p",)]
 
 
 # ---------------------------------------------------------------------------------------------------------- bad company
