@@ -28,15 +28,16 @@ def test_every_field_but_two_is_a_count_or_a_time() -> None:
 def test_a_count_is_at_least_one(name: str) -> None:
     assert getattr(config(name, 1), name) == 1
     for value in (0, -1):
-        with pytest.raises(ValueError, match=name):
+        with pytest.raises(ValueError, match=rf"\A{name} must be at least 1\Z"):
             config(name, value)
 
 
 @pytest.mark.parametrize("name", TIMES)
 def test_a_time_is_a_positive_number_of_seconds(name: str) -> None:
     assert getattr(config(name, 0.001), name) == 0.001
+    words = "must not be negative" if name in MAY_BE_NOTHING else "must be a positive number of seconds"
     for value in (-1.0, math.inf, math.nan):
-        with pytest.raises(ValueError, match=name):
+        with pytest.raises(ValueError, match=rf"\A{name} {words}\Z"):
             config(name, value)
 
 
@@ -45,7 +46,7 @@ def test_no_time_at_all_is_a_choice_for_some(name: str) -> None:
     if name in MAY_BE_NOTHING:
         assert getattr(config(name, 0.0), name) == 0
     else:
-        with pytest.raises(ValueError, match=name):
+        with pytest.raises(ValueError, match=rf"\A{name} must be a positive number of seconds\Z"):
             config(name, 0.0)
 
 

@@ -63,13 +63,13 @@ def with_meta(params: JSONObject | None, meta: JSONValue) -> JSONObject:
     return {**(params or {}), "_meta": meta}
 
 
-def errors(routed: Sequence[Routed]) -> list[tuple[RequestId | None, int]]:
-    """Return id and code of each error, of which alone the messages consist."""
+def errors(routed: Sequence[Routed]) -> list[tuple[RequestId | None, int, str]]:
+    """Return id, code and words of each error, of which alone the messages consist."""
     found = []
     for event in routed:
         assert isinstance(event, Reply)
         assert isinstance(event.message, ErrorResponse)
-        found.append((event.message.id, event.message.code))
+        found.append((event.message.id, event.message.code, event.message.message))
     return found
 
 
@@ -127,10 +127,17 @@ def test_a_cancel_names_a_stream_and_its_token(framing: Framing) -> None:
 
 @pytest.mark.parametrize("method", ["stream/poll", "stream/resume", "mcpstreams/cancel"])
 @pytest.mark.parametrize(
-    "params", [None, {}, {"streamId": "s"}, {"streamId": 1, "resumeToken": "t"}, {**REF, "_meta": 1}]
+    ("params", "words"),
+    [
+        (None, "params: missing"),
+        ({}, "params.streamId: missing; params.resumeToken: missing"),
+        ({"streamId": "s"}, "params.resumeToken: missing"),
+        ({"streamId": 1, "resumeToken": "t"}, "params.streamId: not a non-empty string"),
+        ({**REF, "_meta": 1}, "params._meta: not an object"),
+    ],
 )
-def test_who_names_no_stream_is_told_so(method: str, params: JSONObject | None) -> None:
-    assert errors(route(Request(1, method, params), at())) == [(1, INVALID_PARAMS)]
+def test_who_names_no_stream_is_told_so(method: str, params: JSONObject | None, words: str) -> None:
+    assert errors(route(Request(1, method, params), at())) == [(1, INVALID_PARAMS, words)]
 
 
 @pytest.mark.parametrize("method", ["tools/call", "resources/read", "x", "", "streams/open", "stream/poll/all"])
@@ -175,17 +182,21 @@ def test_a_keyed_call_is_a_stream_from_its_first_byte_whatever_its_method() -> N
     assert (policy.kind, policy.body) == (StreamKind.ANNOUNCED, BodyPolicy.AT_ONCE)
 
 
+NO_KEY = "params._meta.mcpstreams/key: not a key of 22 to 128 letters, digits, '-' and '_'"
+NO_ATTEMPT = "params._meta.mcpstreams/attempt: not <instance>.<number>"
+
+
 @pytest.mark.parametrize("key", ["short", "k" * 129, "k" * 21 + "!", 1, None, [KEY]])
 def test_a_malformed_key_is_told_and_nothing_starts(key: JSONValue) -> None:
     asked = Request(1, "tools/call", with_meta({}, {"mcpstreams/key": key}))
-    assert errors(route(asked, at())) == [(1, INVALID_PARAMS)]
+    assert errors(route(asked, at())) == [(1, INVALID_PARAMS, NO_KEY)]
 
 
 @pytest.mark.parametrize("attempt", ["", "i", "i.", ".1", "i.-1", "i.01", "i.1.2", 1, None])
 def test_a_malformed_attempt_is_told_and_nothing_starts(attempt: JSONValue) -> None:
     meta: JSONObject = {"mcpstreams/attempt": attempt}
-    assert errors(route(Request(1, "tools/call", with_meta({}, meta)), at())) == [(1, INVALID_PARAMS)]
-    assert errors(route(Request(1, "stream/resume", with_meta(REF, meta)), at())) == [(1, INVALID_PARAMS)]
+    assert errors(route(Request(1, "tools/call", with_meta({}, meta)), at())) == [(1, INVALID_PARAMS, NO_ATTEMPT)]
+    assert errors(route(Request(1, "stream/resume", with_meta(REF, meta)), at())) == [(1, INVALID_PARAMS, NO_ATTEMPT)]
 
 
 @pytest.mark.rule("R21", "R4")
@@ -309,42 +320,47 @@ def test_an_acknowledgement_rides_on_anything_and_counts_first(asked: Request | 
     assert route(laden, at()) == [*ACKED, *plain]
 
 
-MALFORMED: list[JSONValue] = [
-    1,
-    None,
-    [],
-    "x",
-    {"mcpstreams/ack": {}},
-    {"mcpstreams/ack": [{"streamId": "s"}]},
-    {"mcpstreams/ack": [{"streamId": "s", "through": -1}]},
-    {"mcpstreams/ack": [{"streamId": "s", "through": "3"}]},
-    {"mcpstreams/ack": [{"streamId": "s", "through": 1}, None]},
+MALFORMED: list[tuple[JSONValue, str]] = [
+    (1, "_meta: not an object"),
+    (None, "_meta: not an object"),
+    ([], "_meta: not an object"),
+    ("x", "_meta: not an object"),
+    ({"mcpstreams/ack": {}}, "_meta.mcpstreams/ack: not an array"),
+    ({"mcpstreams/ack": [{"streamId": "s"}]}, "_meta.mcpstreams/ack[0].through: missing"),
+    ({"mcpstreams/ack": [{"streamId": "s", "through": -1}]}, "_meta.mcpstreams/ack[0].through: negative"),
+    ({"mcpstreams/ack": [{"streamId": "s", "through": "3"}]}, "_meta.mcpstreams/ack[0].through: not an integer"),
+    ({"mcpstreams/ack": [{"streamId": "s", "through": 1}, None]}, "_meta.mcpstreams/ack[1]: not an object"),
 ]
 
 
-@pytest.mark.parametrize("meta", MALFORMED)
+@pytest.mark.parametrize(("meta", "words"), MALFORMED)
 @pytest.mark.parametrize("method", ["tools/call", "ping", "stream/poll", "stream/resume", "mcpstreams/cancel"])
-def test_a_request_with_malformed_metadata_is_told_so_and_nothing_of_it_counts(method: str, meta: JSONValue) -> None:
-    assert errors(route(Request("r", method, with_meta(REF, meta)), at())) == [("r", INVALID_PARAMS)]
+def test_a_request_with_malformed_metadata_is_told_so_and_nothing_of_it_counts(
+    method: str, meta: JSONValue, words: str
+) -> None:
+    routed = route(Request("r", method, with_meta(REF, meta)), at())
+    assert errors(routed) == [("r", INVALID_PARAMS, f"params.{words}")]
 
 
-@pytest.mark.parametrize("meta", MALFORMED)
-def test_what_has_no_answer_is_told_where_the_transport_has_a_place_for_it(meta: JSONValue) -> None:
-    for asked in (Notification("notifications/x", with_meta({}, meta)), Response("ask", with_meta({}, meta))):
-        assert errors(route(asked, at(framing=Framing.HTTP))) == [(None, INVALID_PARAMS)]
+@pytest.mark.parametrize(("meta", "words"), MALFORMED)
+def test_what_has_no_answer_is_told_where_the_transport_has_a_place_for_it(meta: JSONValue, words: str) -> None:
+    notice, answer = Notification("notifications/x", with_meta({}, meta)), Response("ask", with_meta({}, meta))
+    for asked, holder in ((notice, "params"), (answer, "result")):
+        assert errors(route(asked, at(framing=Framing.HTTP))) == [(None, INVALID_PARAMS, f"{holder}.{words}")]
         assert route(asked, at(framing=Framing.LINES)) == [Accept(HERE)]
         assert route(asked, at(framing=Framing.MESSAGES)) == [Accept(HERE)]
 
 
 def test_an_acknowledgement_beside_something_unreadable_does_not_count() -> None:
     asked = Request(1, "tools/call", with_meta({}, {**ACK, "mcpstreams/attempt": "nonsense"}))
-    assert errors(route(asked, at())) == [(1, INVALID_PARAMS)]
+    assert errors(route(asked, at())) == [(1, INVALID_PARAMS, NO_ATTEMPT)]
 
 
 @pytest.mark.rule("Q2a")
 def test_a_resume_without_an_id_that_names_no_stream_is_told_over_http_alone() -> None:
     asked = Notification("stream/resume", {"streamId": "s"})
-    assert errors(route(asked, at(framing=Framing.HTTP))) == [(None, INVALID_PARAMS)]
+    told = errors(route(asked, at(framing=Framing.HTTP)))
+    assert told == [(None, INVALID_PARAMS, "params.resumeToken: missing")]
     assert route(asked, at(framing=Framing.LINES)) == [Accept(HERE)]
 
 
@@ -375,7 +391,7 @@ def test_a_cancellation_may_name_a_call_by_its_key() -> None:
     routed = route(Notification("notifications/cancelled", params), at())
     assert routed == [CancelledReceived(HERE, 1, Secret(KEY)), Accept(HERE)]
     malformed = Notification("notifications/cancelled", {"_meta": {"mcpstreams/key": "short"}})
-    assert errors(route(malformed, at(framing=Framing.HTTP))) == [(None, INVALID_PARAMS)]
+    assert errors(route(malformed, at(framing=Framing.HTTP))) == [(None, INVALID_PARAMS, NO_KEY)]
 
 
 @EVERYWHERE
@@ -427,25 +443,27 @@ def test_what_an_answer_shows_is_read_strictly(entry: str, value: JSONValue, fau
 
 # -------------------------------------------------------------------------------------------------- what was negotiated
 
+NOT_NEGOTIATED = "this method was not negotiated"
+
 
 @EVERYWHERE
 @pytest.mark.rule("P2", "Q10")
 @pytest.mark.parametrize("method", ["stream/poll", "stream/resume", "mcpstreams/cancel"])
 def test_streams_are_not_there_for_a_peer_that_did_not_declare_them(framing: Framing, method: str) -> None:
-    assert errors(route(Request(1, method, REF), at(STOCK, framing))) == [(1, METHOD_NOT_FOUND)]
+    assert errors(route(Request(1, method, REF), at(STOCK, framing))) == [(1, METHOD_NOT_FOUND, NOT_NEGOTIATED)]
 
 
 @pytest.mark.rule("P2", "Q10")
 def test_neither_are_they_without_an_id() -> None:
     asked = Notification("stream/resume", REF)
-    assert errors(route(asked, at(STOCK, Framing.HTTP))) == [(None, METHOD_NOT_FOUND)]
+    assert errors(route(asked, at(STOCK, Framing.HTTP))) == [(None, METHOD_NOT_FOUND, NOT_NEGOTIATED)]
     assert route(asked, at(STOCK, Framing.LINES)) == [Accept(HERE)]
 
 
 @pytest.mark.rule("P3")
 @pytest.mark.parametrize("peer", [STOCK, DRAFT])
 def test_our_extension_is_not_there_for_a_peer_that_did_not_declare_it(peer: Peer) -> None:
-    assert errors(route(Request(1, "mcpstreams/cancel", REF), at(peer))) == [(1, METHOD_NOT_FOUND)]
+    assert errors(route(Request(1, "mcpstreams/cancel", REF), at(peer))) == [(1, METHOD_NOT_FOUND, NOT_NEGOTIATED)]
     ack = Notification("notifications/mcpstreams/ack", {"acks": ACK["mcpstreams/ack"]})
     assert route(ack, at(peer)) == [Accept(HERE)]
     meta: JSONObject = {"mcpstreams/key": KEY, "mcpstreams/attempt": "i.1", **ACK}
@@ -468,9 +486,10 @@ def test_a_resume_of_the_draft_has_its_cursor_in_the_header_alone() -> None:
 def test_what_is_answered_by_a_stream_is_refused_to_a_peer_that_accepts_none() -> None:
     here = attrs.evolve(at(framing=Framing.HTTP), accepts_events=False)
     keyed = Request(1, "tools/call", with_meta({}, {"mcpstreams/key": KEY}))
-    assert errors(route(keyed, here)) == [(1, INVALID_REQUEST)]
-    assert errors(route(Request(2, "stream/resume", REF), here)) == [(2, INVALID_REQUEST)]
-    assert errors(route(Notification("stream/resume", REF), here)) == [(None, INVALID_REQUEST)]
+    words = "this is answered by events, which Accept does not name"
+    assert errors(route(keyed, here)) == [(1, INVALID_REQUEST, words)]
+    assert errors(route(Request(2, "stream/resume", REF), here)) == [(2, INVALID_REQUEST, words)]
+    assert errors(route(Notification("stream/resume", REF), here)) == [(None, INVALID_REQUEST, words)]
     unkeyed = only_call(route(Request(3, "tools/call"), here))
     assert (unkeyed.policy.kind, unkeyed.policy.body) == (StreamKind.FLEETING, BodyPolicy.NEVER)
     assert route(Request(4, "stream/poll", REF), here) == [PollReceived(HERE, 4, StreamId("s"), Secret(TOKEN))]

@@ -19,6 +19,7 @@ from mcpstreams_sansio.wire.handshake import read_server_hello
 from mcpstreams_sansio.wire.jsonrpc import JSONObject, JSONValue, Request, Response
 from mcpstreams_sansio.wire.marker import MARKER, ServerMarker
 from mcpstreams_sansio.wire.revisions import NEWEST, Revision
+from tests.wording import whole
 
 INFO: JSONObject = {"name": "client", "version": "2", "title": "Client"}
 IDENTITY = ServerIdentity(instance="instance-1")
@@ -116,40 +117,61 @@ def test_what_is_not_said_is_not_written() -> None:
 
 
 @pytest.mark.parametrize(
-    "params",
+    ("params", "words"),
     [
-        None,
-        {},
-        {"protocolVersion": "2025-11-25", "capabilities": {}},
-        {"protocolVersion": 1, "capabilities": {}, "clientInfo": INFO},
-        {"protocolVersion": "2025-11-25", "capabilities": [], "clientInfo": INFO},
-        {"protocolVersion": "2025-11-25", "capabilities": {"streams": True}, "clientInfo": INFO},
-        {"protocolVersion": "2025-11-25", "capabilities": {"experimental": {MARKER: 1}}, "clientInfo": INFO},
-        {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": "me"},
+        (None, "params: missing"),
+        ({}, "params.protocolVersion: missing; params.capabilities: missing; params.clientInfo: missing"),
+        ({"protocolVersion": "2025-11-25", "capabilities": {}}, "params.clientInfo: missing"),
+        ({"protocolVersion": 1, "capabilities": {}, "clientInfo": INFO}, "params.protocolVersion: not a string"),
+        (
+            {"protocolVersion": "2025-11-25", "capabilities": [], "clientInfo": INFO},
+            "params.capabilities: not an object",
+        ),
+        (
+            {"protocolVersion": "2025-11-25", "capabilities": {"streams": True}, "clientInfo": INFO},
+            "params.capabilities.streams: not an object",
+        ),
+        (
+            {"protocolVersion": "2025-11-25", "capabilities": {"experimental": {MARKER: 1}}, "clientInfo": INFO},
+            f"params.capabilities.experimental.{MARKER}: not an object",
+        ),
+        (
+            {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": "me"},
+            "params.clientInfo: not an object",
+        ),
     ],
 )
-def test_a_handshake_that_can_not_be_read_settles_nothing(params: JSONObject | None) -> None:
-    with pytest.raises(RemoteProtocolError) as caught:
+def test_a_handshake_that_can_not_be_read_settles_nothing(params: JSONObject | None, words: str) -> None:
+    with pytest.raises(RemoteProtocolError, match=whole(words)) as caught:
         answer_initialize(Request("i", "initialize", params), IDENTITY, StreamsConfig())
     assert caught.value.error_code == INVALID_PARAMS
 
 
+NO_NAME = "an application says its name and its version, both as text"
+SURROGATE = "a string holds a lone surrogate, which UTF-8 cannot carry"
+
+
 @pytest.mark.rule("R13")
 @pytest.mark.parametrize(
-    "wrong",
+    ("wrong", "words"),
     [
-        {"capabilities": {"experimental": {MARKER: {"instance": "i", "keyTtl": 1}}}},
-        {"capabilities": {"experimental": 1}},
-        {"capabilities": {"tools": {1, 2}}},
-        {"capabilities": {"tools": float("nan")}},
-        {"server_info": {"name": object()}},
-        {"server_info": {"name": "\ud800"}},
-        {"instructions": "\ud800"},
-        {"instance": "\ud800"},
+        (
+            {"capabilities": {"experimental": {MARKER: {"instance": "i", "keyTtl": 1}}}},
+            "an application does not declare the marker",
+        ),
+        ({"capabilities": {"experimental": 1}}, "capabilities.experimental: not an object"),
+        ({"capabilities": {"tools": {1, 2}}}, "an object of type set is no JSON value"),
+        ({"capabilities": {"tools": float("nan")}}, "NaN and infinity are not JSON"),
+        ({"server_info": {"name": object()}}, NO_NAME),
+        ({"server_info": {"name": "\ud800"}}, NO_NAME),
+        ({"instructions": "\ud800"}, SURROGATE),
+        ({"instance": "\ud800"}, SURROGATE),
     ],
 )
-def test_what_could_not_be_answered_to_a_client_is_refused_before_there_is_one(wrong: dict[str, object]) -> None:
-    with pytest.raises(LocalProtocolError):
+def test_what_could_not_be_answered_to_a_client_is_refused_before_there_is_one(
+    wrong: dict[str, object], words: str
+) -> None:
+    with pytest.raises(LocalProtocolError, match=whole(words)):
         ServerIdentity(**{"instance": "i", **wrong})  # type: ignore[arg-type]  # the point is that it is wrong
 
 

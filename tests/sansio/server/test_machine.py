@@ -31,6 +31,7 @@ from mcpstreams_sansio.wire.refusals import Reason
 from mcpstreams_sansio.wire.streams import StreamRef, read_create, resume_request
 from mcpstreams_sansio.wire.tags import read_tag
 from tests.sansio.serving import IDENTITY, MARKED, STREAMS, Seen, Serving, initialize, serving
+from tests.wording import whole
 
 CALL = Request(1, "tools/call", {"name": "work"})
 LIST = Request(1, "resources/list")
@@ -131,30 +132,45 @@ def some_life() -> tuple[Serving, Seen]:
     return one, lines
 
 
-WRONG: dict[str, Callable[[Serving], ServerInput]] = {
-    "an exchange without a request": lambda _: PeerConnected(NEVER, Framing.HTTP),
-    "an old id": lambda _: PeerConnected(ConnectionId(1), Framing.LINES),
-    "the last id": lambda one: PeerConnected(ConnectionId(len(one.seen)), Framing.LINES),
-    "a request under the last id": lambda one: RequestReceived(
-        ConnectionId(len(one.seen)), HTTPRequest(b"GET", b"/mcp", ()), SEED
-    ),
-    "bytes from nowhere": lambda _: BytesReceived(NEVER, b"x", SEED),
-    "an end from nowhere": lambda _: EndOfFile(NEVER, SEED),
-    "a loss of nothing": lambda _: ConnectionLost(NEVER),
-    "a write to nowhere": lambda _: Written(NEVER),
-    "a batch that is not written": lambda _: LogWritten(1),
-    "a response to another request": lambda one: Respond(one.calls[0].stream_id, Response("another id", {})),
-    "a key of ours": lambda one: SendMessage(
-        one.calls[0].stream_id, Notification("n", {"_meta": {"mcpstreams/seq": 1}})
-    ),
+WRONG: dict[str, dict[str, Callable[[Serving], ServerInput]]] = {
+    "an HTTP exchange begins with its request": {
+        "an exchange without a request": lambda _: PeerConnected(NEVER, Framing.HTTP),
+    },
+    "a connection id must be higher than every one before it": {
+        "an old id": lambda _: PeerConnected(ConnectionId(1), Framing.LINES),
+        "the last id": lambda one: PeerConnected(ConnectionId(len(one.seen)), Framing.LINES),
+        "a request under the last id": lambda one: RequestReceived(
+            ConnectionId(len(one.seen)), HTTPRequest(b"GET", b"/mcp", ()), SEED
+        ),
+    },
+    "there never was such a connection": {
+        "bytes from nowhere": lambda _: BytesReceived(NEVER, b"x", SEED),
+        "an end from nowhere": lambda _: EndOfFile(NEVER, SEED),
+        "a loss of nothing": lambda _: ConnectionLost(NEVER),
+        "a write to nowhere": lambda _: Written(NEVER),
+    },
+    "no such batch is being written": {
+        "a batch that is not written": lambda _: LogWritten(1),
+    },
+    "a response must have the id of its request": {
+        "a response to another request": lambda one: Respond(one.calls[0].stream_id, Response("another id", {})),
+    },
+    "in _meta, streamId and what begins with mcpstreams/ are not the application's": {
+        "a key of ours": lambda one: SendMessage(
+            one.calls[0].stream_id, Notification("n", {"_meta": {"mcpstreams/seq": 1}})
+        ),
+    },
 }
 
 
 @pytest.mark.rule("R13")
 @pytest.mark.parametrize("late", [True, False], ids=["with deadlines due", "with none due"])
-@pytest.mark.parametrize("wrong", WRONG.values(), ids=WRONG)
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [pytest.param(wrong, words, id=case) for words, cases in WRONG.items() for case, wrong in cases.items()],
+)
 def test_an_input_that_is_wrong_whatever_the_time_changes_nothing(
-    wrong: Callable[[Serving], ServerInput], late: bool
+    wrong: Callable[[Serving], ServerInput], words: str, late: bool
 ) -> None:
     one, _ = some_life()
     if not late:
@@ -162,7 +178,7 @@ def test_an_input_that_is_wrong_whatever_the_time_changes_nothing(
         one.now += 0.001
     before, deadline = one.server.snapshot(0.0), one.server.next_deadline()
     undisturbed = one.server.fork()
-    with pytest.raises(LocalProtocolError):
+    with pytest.raises(LocalProtocolError, match=whole(words)):
         one.server.handle(wrong(one), one.now + 0.001)
     assert one.server.snapshot(0.0) == before
     assert one.server.next_deadline() == deadline

@@ -11,6 +11,7 @@ from mcpstreams_sansio.server.policies import StreamPolicies, StreamPolicy, call
 from mcpstreams_sansio.wire.jsonrpc import JSONValue, Request
 from mcpstreams_sansio.wire.revisions import REVISIONS, AfterLoss, Revision
 from mcpstreams_sansio.wire.streams import ResumeInterval
+from tests.wording import whole
 
 SLOW = StreamPolicy(ResumeInterval(min=5, max=60))
 QUICK = StreamPolicy(body=BodyPolicy.WHEN_NEEDED)
@@ -133,8 +134,16 @@ def test_the_rest_is_what_the_application_decided() -> None:
 
 @pytest.mark.rule("R13", "R18")
 @pytest.mark.parametrize(
-    "interval", [ResumeInterval(extra={"of": float("inf")}), ResumeInterval(extra={"of": "\ud800"}), None, 60.0]
+    ("interval", "words"),
+    [
+        (ResumeInterval(extra={"of": float("inf")}), "NaN and infinity are not JSON"),
+        (ResumeInterval(extra={"of": "\ud800"}), "a string holds a lone surrogate, which UTF-8 cannot carry"),
+        (None, "StreamPolicy.interval must be a ResumeInterval"),
+        (60.0, "StreamPolicy.interval must be a ResumeInterval"),
+    ],
 )
-def test_a_policy_with_which_no_create_could_be_written_is_refused_when_it_is_made(interval: ResumeInterval) -> None:
-    with pytest.raises(LocalProtocolError):
+def test_a_policy_with_which_no_create_could_be_written_is_refused_when_it_is_made(
+    interval: ResumeInterval, words: str
+) -> None:
+    with pytest.raises(LocalProtocolError, match=whole(words)):
         StreamPolicy(interval)

@@ -31,6 +31,7 @@ from mcpstreams_sansio.wire.jsonrpc import Notification, encode_message
 from mcpstreams_sansio.wire.refusals import Reason
 from mcpstreams_sansio.wire.revisions import AfterLoss
 from mcpstreams_sansio.wire.streams import ResumeInterval
+from tests.wording import whole
 
 S1 = StreamId("s1")
 DIGEST = Digest(bytes(range(32)))
@@ -160,8 +161,14 @@ def test_whatever_a_record_holds_comes_back_from_one_line(record: LogRecord) -> 
             b'{"v":1,"record":"StreamConfirmed","stream_id":"s1","through":1,"SECRET":3}',
             "no StreamConfirmed: its fields can not be read",
         ),
-        (b'{"v":1,"record":"TokenAdded","stream_id":"s1","token_digest":"?"}', "no TokenAdded: token_digest can not"),
-        (b'{"v":1,"record":"StreamClosed","stream_id":"s1","reason":"SECRET","produced":1}', "reason can not be read"),
+        (
+            b'{"v":1,"record":"TokenAdded","stream_id":"s1","token_digest":"?"}',
+            "no TokenAdded: token_digest can not be read",
+        ),
+        (
+            b'{"v":1,"record":"StreamClosed","stream_id":"s1","reason":"SECRET","produced":1}',
+            "no StreamClosed: reason can not be read",
+        ),
         (
             b'{"v":1,"record":"StreamAnnounced","stream_id":"s1","policy":{"kind":"silent","interval":{"extra":7}},'
             b'"tags":"none","token_digest":""}',
@@ -170,8 +177,6 @@ def test_whatever_a_record_holds_comes_back_from_one_line(record: LogRecord) -> 
     ],
 )
 def test_what_is_no_line_is_refused_in_words_that_repeat_none_of_it(line: bytes, words: str) -> None:
-    with pytest.raises(LocalProtocolError) as refused:
+    with pytest.raises(LocalProtocolError, match=whole(words)) as refused:
         decode_record(line)
-    assert words in str(refused.value)
-    assert "SECRET" not in str(refused.value)
     assert refused.value.__context__ is None, "what was caught holds the line"

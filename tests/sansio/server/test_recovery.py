@@ -31,6 +31,7 @@ from mcpstreams_sansio.server.records import (
 from mcpstreams_sansio.server.recovery import Recorded, RecordedStream, read_records
 from mcpstreams_sansio.wire.jsonrpc import Response, encode_message
 from mcpstreams_sansio.wire.refusals import Reason
+from tests.wording import whole
 
 S1, S2 = StreamId("s1"), StreamId("s2")
 OWNER = owner_of(None, None)
@@ -268,31 +269,57 @@ def test_an_entry_may_stand_before_the_word_that_those_before_it_are_confirmed()
 
 # ------------------------------------------------------------------------------------------- what can not be believed
 
+NOT_THERE = "its stream was not opened, or was closed, before"
+NOT_HIGHER = "there was an entry with this number, or a higher one, before"
+NO_RECORD = "there is no record of such an entry"
+ANSWERED = "its call was answered before"
+
 
 @pytest.mark.rule("R9", "R13")
 @pytest.mark.parametrize(
-    ("records", "place"),
+    ("records", "words"),
     [
-        ([opened(), opened()], "record 1, StreamOpened,"),
-        ([entry(2)], "record 0, EntryLogged,"),
-        ([StreamClosed(S1, Reason.EXPIRED, 11)], "record 0, StreamClosed,"),
-        ([opened(), entry(2), entry(2)], "record 2, EntryLogged,"),
-        ([opened(), entry(1)], "record 1, EntryLogged,"),
-        ([opened(), entry(2), entry(4), StreamConfirmed(S1, 2)], "record 2, EntryLogged,"),
-        ([opened(), StreamClosed(S1, Reason.EXPIRED, 11), entry(2)], "record 2, EntryLogged,"),
-        ([opened(), StreamAnnounced(S1, ANNOUNCED, Tags.NONE, Digest(b""))], "record 1, StreamAnnounced,"),
-        ([opened(), AnswerLogged(S1, "q1", b"{")], "record 1, AnswerLogged,"),
-        ([opened(), AnswerLogged(S1, "q1", b'{"jsonrpc":"2.0","method":"x"}')], "record 1, AnswerLogged,"),
-        ([opened(StreamId(""))], "record 0, StreamOpened,"),
-        ([opened(), entry(2, EntryKind.CREATE)], "record 1, EntryLogged,"),
-        ([opened(), entry(2, EntryKind.ASK)], "record 1, EntryLogged,"),
-        ([opened(), entry(2, EntryKind.RESPONSE), entry(3)], "record 2, EntryLogged,"),
-        ([opened(), entry(2, EntryKind.FAILURE), entry(3, EntryKind.RESPONSE)], "record 2, EntryLogged,"),
-        ([opened(), entry(2, EntryKind.RESPONSE), entry(3, EntryKind.END), entry(4)], "record 3, EntryLogged,"),
+        ([opened(), opened()], "record 1, StreamOpened, can not be read: its stream was opened before"),
+        ([entry(2)], f"record 0, EntryLogged, can not be read: {NOT_THERE}"),
+        ([StreamClosed(S1, Reason.EXPIRED, 11)], f"record 0, StreamClosed, can not be read: {NOT_THERE}"),
+        ([opened(), entry(2), entry(2)], f"record 2, EntryLogged, can not be read: {NOT_HIGHER}"),
+        ([opened(), entry(1)], f"record 1, EntryLogged, can not be read: {NOT_HIGHER}"),
+        (
+            [opened(), entry(2), entry(4), StreamConfirmed(S1, 2)],
+            "record 2, EntryLogged, can not be read: the entry before it is missing",
+        ),
+        (
+            [opened(), StreamClosed(S1, Reason.EXPIRED, 11), entry(2)],
+            f"record 2, EntryLogged, can not be read: {NOT_THERE}",
+        ),
+        (
+            [opened(), StreamAnnounced(S1, ANNOUNCED, Tags.NONE, Digest(b""))],
+            "record 1, StreamAnnounced, can not be read: its stream was announced, or had an entry, before",
+        ),
+        (
+            [opened(), AnswerLogged(S1, "q1", b"{")],
+            "record 1, AnswerLogged, can not be read: it holds no answer",
+        ),
+        (
+            [opened(), AnswerLogged(S1, "q1", b'{"jsonrpc":"2.0","method":"x"}')],
+            "record 1, AnswerLogged, can not be read: it holds no answer",
+        ),
+        ([opened(StreamId(""))], "record 0, StreamOpened, can not be read: a stream id must not be empty"),
+        ([opened(), entry(2, EntryKind.CREATE)], f"record 1, EntryLogged, can not be read: {NO_RECORD}"),
+        ([opened(), entry(2, EntryKind.ASK)], f"record 1, EntryLogged, can not be read: {NO_RECORD}"),
+        ([opened(), entry(2, EntryKind.RESPONSE), entry(3)], f"record 2, EntryLogged, can not be read: {ANSWERED}"),
+        (
+            [opened(), entry(2, EntryKind.FAILURE), entry(3, EntryKind.RESPONSE)],
+            f"record 2, EntryLogged, can not be read: {ANSWERED}",
+        ),
+        (
+            [opened(), entry(2, EntryKind.RESPONSE), entry(3, EntryKind.END), entry(4)],
+            f"record 3, EntryLogged, can not be read: {ANSWERED}",
+        ),
     ],
 )
-def test_a_log_that_contradicts_itself_is_refused_where_it_does(records: list[LogRecord], place: str) -> None:
-    with pytest.raises(LocalProtocolError, match=f"^{place} can not be read"):
+def test_a_log_that_contradicts_itself_is_refused_where_it_does(records: list[LogRecord], words: str) -> None:
+    with pytest.raises(LocalProtocolError, match=whole(words)):
         read(*records)
 
 
@@ -307,6 +334,6 @@ def test_a_log_that_contradicts_itself_is_refused_where_it_does(records: list[Lo
     ],
 )
 def test_a_number_that_no_entry_can_have_is_refused_where_it_stands(record: LogRecord) -> None:
-    place = f"record 1, {type(record).__name__}, can not be read"
-    with pytest.raises(LocalProtocolError, match=f"^{place}: its stream would have more entries than it can$"):
+    words = f"record 1, {type(record).__name__}, can not be read: its stream would have more entries than it can"
+    with pytest.raises(LocalProtocolError, match=whole(words)):
         read(opened(), record)

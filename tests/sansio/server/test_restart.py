@@ -23,6 +23,7 @@ from mcpstreams_sansio.wire.refusals import Reason, interrupted_error
 from mcpstreams_sansio.wire.streams import ResumeInterval
 from tests.sansio.server.conversation import DRAFT, KEY, MARKER, STOCK, Client, Conversation
 from tests.sansio.serving import MARKED, Serving
+from tests.wording import whole
 
 DURABLE = StreamsConfig(durable=True)
 
@@ -652,7 +653,8 @@ def test_only_what_keeps_a_log_recovers() -> None:
 def test_a_log_that_can_not_be_read_changes_nothing() -> None:
     streams = ServerStreams(DURABLE)
     before = streams.snapshot(0.0)
-    with pytest.raises(LocalProtocolError, match="record 0, StreamClosed, can not be read"):
+    words = "record 0, StreamClosed, can not be read: its stream was not opened, or was closed, before"
+    with pytest.raises(LocalProtocolError, match=whole(words)):
         streams.handle(Recover((StreamClosed(StreamId("s1"), Reason.EXPIRED, 0),)), 5.0)
     assert streams.snapshot(0.0) == before
     streams.handle(Recover(()), 1.0)
@@ -665,7 +667,8 @@ A_PEER = PeerConnected(ConnectionId(1), Framing.LINES)
 @pytest.mark.rule("R13", "R21")
 def test_a_server_that_promises_to_outlive_its_process_begins_with_its_log() -> None:
     server = Server(PROMISING)
-    with pytest.raises(LocalProtocolError, match="begins with what its log holds"):
+    words = "a server whose streams outlive it begins with what its log holds"
+    with pytest.raises(LocalProtocolError, match=whole(words)):
         server.handle(A_PEER, 0.0)
     assert server.handle(Recover(()), 0.0) == []
     server.handle(A_PEER, 0.0)
@@ -675,7 +678,8 @@ def test_a_server_that_promises_to_outlive_its_process_begins_with_its_log() -> 
 
 @pytest.mark.rule("R21")
 def test_a_server_without_a_log_can_not_promise_it() -> None:
-    with pytest.raises(ValueError, match=r"identity\.durable needs streams\.durable"):
+    words = "identity.durable needs streams.durable: without a log nothing outlives the process"
+    with pytest.raises(ValueError, match=whole(words)):
         ServerConfig(identity=PROMISING.identity)
 
 
