@@ -29,6 +29,7 @@ from mcpstreams_sansio.errors import LocalProtocolError
 from mcpstreams_sansio.ids import CallId, ConnectionId, Entropy, Secret, StreamId
 from mcpstreams_sansio.wire.jsonrpc import MAX_ID_LENGTH, JSONObject, Notification, Response
 from tests.sansio.client.conversation import CONFIG, Conversation
+from tests.wording import whole
 
 NEVER = ConnectionId(99)
 UNKNOWN = CallId(99)
@@ -47,12 +48,17 @@ def following() -> Conversation:
     return talk
 
 
-def refused(event: ClientStreamsInput, match: str | None = None) -> None:
+NOT_YOURS = "in _meta, streamId and what begins with mcpstreams/ are not the application's"
+NOT_HIGHER = "a call id must be higher than every one before it"
+NOT_JSON = "NaN and infinity are not JSON"
+
+
+def refused(event: ClientStreamsInput, words: str) -> None:
     talk = following()
     before = talk.streams.snapshot(talk.now)
-    with pytest.raises(LocalProtocolError, match=match):
+    with pytest.raises(LocalProtocolError, match=whole(words)):
         talk.streams.handle(event, talk.now)
-    with pytest.raises(LocalProtocolError, match=match):
+    with pytest.raises(LocalProtocolError, match=whole(words)):
         talk.streams.check(event, talk.now)
     assert talk.streams.snapshot(talk.now) == before
     assert talk.wait(0.0) == ["c1 <- ack s1 2"], "what was due is still due"
@@ -99,25 +105,33 @@ def test_a_call_that_never_was_is_a_mistake(event: ClientStreamsInput) -> None:
 @pytest.mark.rule("R13")
 @pytest.mark.parametrize("number", [1, 0, -5])
 def test_the_id_of_a_call_is_higher_than_every_one_before(number: int) -> None:
-    refused(call(None, number), "higher than every one before")
-    refused(AttachCall(CallId(number), SavedCall("other", "m", None, 0), SEED), "higher than every one before")
+    refused(call(None, number), NOT_HIGHER)
+    refused(AttachCall(CallId(number), SavedCall("other", "m", None, 0), SEED), NOT_HIGHER)
 
 
 @pytest.mark.rule("R13")
 def test_methods_of_ours_are_not_the_applications() -> None:
-    refused(MakeCall(CallId(2), "stream/resume", None, SEED), "by the package itself")
-    refused(AttachCall(CallId(2), SavedCall("other", "initialize", None, 0), SEED), "by the package itself")
+    words = "this method is sent by the package itself, never by an application"
+    refused(MakeCall(CallId(2), "stream/resume", None, SEED), words)
+    refused(AttachCall(CallId(2), SavedCall("other", "initialize", None, 0), SEED), words)
 
 
 @pytest.mark.rule("R4")
 @pytest.mark.parametrize("key", ["mcpstreams/key", "mcpstreams/next-year", "streamId"])
 def test_keys_of_ours_are_not_the_applications(key: str) -> None:
-    refused(call({"_meta": {key: "x"}}), "not the application's")
+    refused(call({"_meta": {key: "x"}}), NOT_YOURS)
 
 
-@pytest.mark.parametrize("params", [{"a": math.nan}, {"a": "\ud800"}, {"_meta": {"progressToken": math.inf}}])
-def test_a_call_that_json_can_not_carry_is_a_mistake(params: JSONObject) -> None:
-    refused(call(params))
+@pytest.mark.parametrize(
+    ("params", "words"),
+    [
+        ({"a": math.nan}, NOT_JSON),
+        ({"a": "\ud800"}, "a string holds a lone surrogate, which UTF-8 cannot carry"),
+        ({"_meta": {"progressToken": math.inf}}, NOT_JSON),
+    ],
+)
+def test_a_call_that_json_can_not_carry_is_a_mistake(params: JSONObject, words: str) -> None:
+    refused(call(params), words)
 
 
 @pytest.mark.parametrize("token", [None, True, 1.5, ["x"]])
@@ -152,11 +166,11 @@ def test_an_answer_has_the_id_of_its_question(answer: Response) -> None:
 @pytest.mark.rule("R4", "R13")
 @pytest.mark.parametrize("key", ["mcpstreams/ack", "mcpstreams/key", "streamId"])
 def test_an_answer_has_no_keys_of_ours_either(key: str) -> None:
-    refused(AnswerAsk(None, "q", Response("q", {"_meta": {key: "mine"}})), "not the application's")
+    refused(AnswerAsk(None, "q", Response("q", {"_meta": {key: "mine"}})), NOT_YOURS)
 
 
 def test_an_answer_that_json_can_not_carry_is_a_mistake() -> None:
-    refused(AnswerAsk(None, "q", Response("q", {"a": math.nan})))
+    refused(AnswerAsk(None, "q", Response("q", {"a": math.nan})), NOT_JSON)
 
 
 @pytest.mark.rule("Q7h")

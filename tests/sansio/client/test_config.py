@@ -33,7 +33,7 @@ def test_every_field_is_a_size_or_a_time_or_one_of_few_others() -> None:
 @pytest.mark.parametrize("name", SIZES)
 @pytest.mark.parametrize("value", [0, -1])
 def test_c10_a_size_is_at_least_one(name: str, value: int) -> None:
-    with pytest.raises(ValueError, match=f"^{name} must be at least 1"):
+    with pytest.raises(ValueError, match=rf"\A{name} must be at least 1\Z"):
         changed(name, value)
 
 
@@ -45,7 +45,7 @@ def test_c10_one_is_a_size(name: str) -> None:
 @pytest.mark.parametrize("name", TIMES)
 @pytest.mark.parametrize("value", [0.0, -1.0, math.inf, math.nan])
 def test_a_time_is_positive_and_finite(name: str, value: float) -> None:
-    with pytest.raises(ValueError, match=f"^{name} must be a positive number of seconds"):
+    with pytest.raises(ValueError, match=rf"\A{name} must be a positive number of seconds\Z"):
         changed(name, value)
 
 

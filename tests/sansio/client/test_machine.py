@@ -40,6 +40,7 @@ from mcpstreams_sansio.wire.streams import StreamCreate, create_notification
 from mcpstreams_sansio.wire.tags import tagged
 from tests.sansio.client.conversation import CONFIG, INSTANCE, progress, request_id
 from tests.sansio.client.driving import DRAFT_HELLO, ENDPOINT, EVENTS, HELLO, INFO, JSON, SEED, Driven
+from tests.wording import whole
 
 CREATE = tagged(
     create_notification(StreamCreate(StreamId("s1"), Secret("token of s1"), request_id(1))), StreamId("s1"), 1
@@ -270,9 +271,13 @@ def test_late_orders_for_calls_of_a_closed_client_change_nothing() -> None:
 # -------------------------------------------------------------------------------------------------------------- misuse
 
 
-def refused(driven: Driven, event: ClientInput, match: str | None = None) -> None:
+NOT_YOURS = "in _meta, streamId and what begins with mcpstreams/ are not the application's"
+NEVER_YOURS = "this method is sent by the package itself, never by an application"
+
+
+def refused(driven: Driven, event: ClientInput, words: str) -> None:
     before = driven.client.snapshot(driven.now)
-    with pytest.raises(LocalProtocolError, match=match):
+    with pytest.raises(LocalProtocolError, match=whole(words)):
         driven.client.handle(event, driven.now)
     assert driven.client.snapshot(driven.now) == before
 
@@ -311,9 +316,9 @@ def test_what_is_wrong_whatever_the_time_comes_before_what_is_due() -> None:
     driven.now += 1_000.0
     refused(driven, CancelCall(CallId(9)), "there never was such a call")
     refused(driven, TakeMessages(CallId(9), 0), "there never was such a call")
-    refused(driven, Notify("n", {"_meta": {"mcpstreams/key": 1}}), "not the application's")
-    refused(driven, Notify("notifications/cancelled"), "by the package itself")
-    refused(driven, Notify("n", {"x": math.nan}))
+    refused(driven, Notify("n", {"_meta": {"mcpstreams/key": 1}}), NOT_YOURS)
+    refused(driven, Notify("notifications/cancelled"), NEVER_YOURS)
+    refused(driven, Notify("n", {"x": math.nan}), "NaN and infinity are not JSON")
     with pytest.raises(LocalProtocolError, match=r"\Athe time must be a number of seconds, and must not go back\Z"):
         driven.client.handle(DeadlineReached(), -1.0)
     assert driven.tell(DeadlineReached()) == ["drop c1: silent", "not reached", "1: ends with not run: unreached @0"]

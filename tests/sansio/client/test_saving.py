@@ -23,6 +23,7 @@ from mcpstreams_sansio.wire.streams import StreamCreate, create_notification
 from mcpstreams_sansio.wire.tags import tagged
 from tests.sansio.client.conversation import CONFIG, DRAFT, MARKER, Conversation, progress, request_id
 from tests.sansio.client.driving import SEED, Driven
+from tests.wording import whole
 
 OTHER = ServerTraits(True, "server-2", 1_000.0)
 
@@ -696,14 +697,19 @@ def test_saved_answers_are_to_questions_of_the_call() -> None:
     here = talk.save()
     other = attrs.evolve(here, request_id="elsewhere-1", stream_id=None)
     answer = Response("q2", {})
-    for answers in ((answer, answer), (Response("q1", {}),), (ErrorResponse(None, 1, "no"),)):
-        with pytest.raises(LocalProtocolError, match="answer"):
+    too_many = "the saved call has too many answers, or two to one question"
+    of_another = "a saved answer is to no question, or to that of another call"
+    not_yours = "in _meta, streamId and what begins with mcpstreams/ are not the application's"
+    wrong: tuple[tuple[tuple[Response | ErrorResponse, ...], str], ...] = (
+        ((answer, answer), too_many),
+        (tuple(Response(f"r{number}", {}) for number in range(CONFIG.max_asks + 1)), too_many),
+        ((Response("q1", {}),), of_another),
+        ((ErrorResponse(None, 1, "no"),), of_another),
+        ((Response("q2", {"_meta": {"mcpstreams/key": "x"}}),), not_yours),
+    )
+    for answers, words in wrong:
+        with pytest.raises(LocalProtocolError, match=whole(words)):
             talk.attach(attrs.evolve(other, answers=answers))
-    with pytest.raises(LocalProtocolError):
-        talk.attach(attrs.evolve(other, answers=(Response("q2", {"_meta": {"mcpstreams/key": "x"}}),)))
-    many = tuple(Response(f"r{number}", {}) for number in range(CONFIG.max_asks + 1))
-    with pytest.raises(LocalProtocolError, match=r"\Athe saved call has too many answers, or two to one question\Z"):
-        talk.attach(attrs.evolve(other, answers=many))
 
 
 # ---------------------------------------------------------------------------------------------- what leads to its end

@@ -49,6 +49,7 @@ from mcpstreams_sansio.wire.marker import Window
 from tests.sansio.client.conversation import ASK, MARKER, Conversation, request_id
 from tests.sansio.client.driving import ENDPOINT, EVENTS, Driven
 from tests.sansio.mistakes import INTERVAL, NOTE, check, mistakes, told
+from tests.wording import whole
 
 SEED: Final = Entropy(b"a seed that no other input has")
 LINE: Final = ConnectionId(1)
@@ -205,21 +206,21 @@ def test_a_client_takes_an_input_or_does_not_move(transport: str, right: ClientI
 
 @pytest.mark.rule("R13")
 @pytest.mark.parametrize(
-    ("field", "value"),
+    ("field", "value", "words"),
     [
-        ("request_id", "\ud800"),
-        ("event_id", "a\nb"),
-        ("event_id", " a"),
-        ("taken", -1),
-        ("key_age", -1.0),
-        ("method", 7),
+        ("request_id", "\ud800", "AttachCall.saved.request_id must be text that UTF-8 can carry"),
+        ("event_id", "a\nb", "the saved cursor can not stand in a header"),
+        ("event_id", " a", "the saved cursor can not stand in a header"),
+        ("taken", -1, "AttachCall.saved.taken must be a position"),
+        ("key_age", -1.0, "AttachCall.saved.key_age must be a number of seconds"),
+        ("method", 7, "AttachCall.saved.method must be text that UTF-8 can carry"),
     ],
 )
-def test_a_saved_call_that_was_spoiled_where_it_was_kept_is_refused(field: str, value: object) -> None:
+def test_a_saved_call_that_was_spoiled_where_it_was_kept_is_refused(field: str, value: object, words: str) -> None:
     spoiled = SavedCall("elsewhere-7", "tools/call", None, 0)
     object.__setattr__(spoiled, field, value)
     machine = STREAMS[False].fork()
     before = machine.snapshot(1.0)
-    with pytest.raises(LocalProtocolError):
+    with pytest.raises(LocalProtocolError, match=whole(words)):
         machine.handle(AttachCall(NEW, spoiled, SEED), 1.0)
     assert machine.snapshot(1.0) == before
