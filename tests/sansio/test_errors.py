@@ -16,6 +16,7 @@ from mcpstreams_sansio.errors import (
     ProtocolError,
     RemoteProtocolError,
 )
+from tests.wording import whole
 
 
 def test_the_codes_are_those_of_json_rpc() -> None:
@@ -24,13 +25,14 @@ def test_the_codes_are_those_of_json_rpc() -> None:
 
 
 def test_neither_side_is_to_blame_for_a_bare_protocol_error() -> None:
-    with pytest.raises(TypeError, match="abstract"):
+    words = "ProtocolError is abstract: raise LocalProtocolError or RemoteProtocolError"
+    with pytest.raises(TypeError, match=whole(words)):
         ProtocolError("whose fault?")
 
 
 @pytest.mark.parametrize("error", [LocalProtocolError("wrong call"), RemoteProtocolError("wrong bytes")])
 def test_both_faults_are_caught_by_the_common_base(error: ProtocolError) -> None:
-    with pytest.raises(ProtocolError):
+    with pytest.raises(ProtocolError, match=whole(str(error))):
         raise error
 
 

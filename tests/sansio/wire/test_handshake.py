@@ -25,6 +25,7 @@ from mcpstreams_sansio.wire.handshake import (
 from mcpstreams_sansio.wire.jsonrpc import JSONObject, JSONValue, Request, Response, decode_message, encode_message
 from mcpstreams_sansio.wire.marker import MARKER, ClientMarker, ServerMarker
 from tests.sansio.wire.json_values import OBJECTS, unknown_members
+from tests.wording import whole
 
 INFO: JSONObject = {"name": "n", "version": "1"}
 
@@ -197,18 +198,31 @@ def test_the_marker_is_an_experiment_on_either_side() -> None:
 
 
 @pytest.mark.parametrize(
-    "application", [{"streams": {}}, {"experimental": {MARKER: {}}}, {"streams": 1}, {"experimental": 1}]
+    ("application", "words"),
+    [
+        ({"streams": {}}, "an application declares neither streams nor the marker"),
+        ({"experimental": {MARKER: {}}}, "an application declares neither streams nor the marker"),
+        ({"streams": 1}, "capabilities.streams: not an object"),
+        ({"experimental": 1}, "capabilities.experimental: not an object"),
+    ],
 )
-def test_the_application_of_a_client_leaves_streams_and_marker_to_us(application: JSONObject) -> None:
-    with pytest.raises(LocalProtocolError):
+def test_the_application_of_a_client_leaves_streams_and_marker_to_us(application: JSONObject, words: str) -> None:
+    with pytest.raises(LocalProtocolError, match=whole(words)):
         client_capabilities(application, streams=False, marker=False)
 
 
 @pytest.mark.parametrize(
-    "application", [{"experimental": {MARKER: {"instance": "i", "keyTtl": 1}}}, {"experimental": 1}]
+    ("application", "words"),
+    [
+        (
+            {"experimental": {MARKER: {"instance": "i", "keyTtl": 1}}},
+            "an application does not declare the marker",
+        ),
+        ({"experimental": 1}, "capabilities.experimental: not an object"),
+    ],
 )
-def test_the_application_of_a_server_leaves_the_marker_to_us(application: JSONObject) -> None:
-    with pytest.raises(LocalProtocolError):
+def test_the_application_of_a_server_leaves_the_marker_to_us(application: JSONObject, words: str) -> None:
+    with pytest.raises(LocalProtocolError, match=whole(words)):
         server_capabilities(application, None)
 
 

@@ -34,6 +34,7 @@ from mcpstreams_sansio.wire.jsonrpc import (
 )
 from tests.sansio.wire.json_texts import NOT_JSON, WITHOUT_ONE_MEANING
 from tests.sansio.wire.test_strict_json import exactly, short, texts, values
+from tests.wording import whole
 
 
 def refusal(text: bytes) -> RemoteProtocolError:
@@ -41,6 +42,11 @@ def refusal(text: bytes) -> RemoteProtocolError:
         decode_message(text)
     return caught.value
 
+
+ID = "a string of at most 1024 characters or an integer"
+REQUEST_ID = f"the id of a request must be {ID}"
+RESPONSE_ID = f"the id of a response must be {ID}"
+ERROR_ID = f"the id of an error must be null, {ID}"
 
 # ------------------------------------------------------------------------------------- reading
 
@@ -100,11 +106,12 @@ def test_ids_keep_their_json_type() -> None:
 @pytest.mark.rule("W6")
 @pytest.mark.parametrize("id_text", ["null", "true", "false", "1.0", "1.5", "1e0", "{}", "[]", "[1]", '{"id":1}'])
 def test_only_strings_and_integers_are_ids(id_text: str) -> None:
-    for rest in ('"method":"ping"', '"result":{}'):
+    for rest, words in (('"method":"ping"', REQUEST_ID), ('"result":{}', RESPONSE_ID)):
         error = refusal(f'{{"jsonrpc":"2.0","id":{id_text},{rest}}}'.encode())
-        assert (error.error_code, error.request_id) == (INVALID_REQUEST, None)
+        assert (error.error_code, error.request_id, str(error)) == (INVALID_REQUEST, None, words)
     if id_text != "null":
-        refusal(f'{{"jsonrpc":"2.0","id":{id_text},"error":{{"code":1,"message":"m"}}}}'.encode())
+        error = refusal(f'{{"jsonrpc":"2.0","id":{id_text},"error":{{"code":1,"message":"m"}}}}'.encode())
+        assert str(error) == ERROR_ID
 
 
 @pytest.mark.rule("W6")
@@ -130,59 +137,65 @@ def test_a_request_id_is_told_from_other_values(value: object, expected: bool) -
 def test_an_array_of_messages_is_refused(text: bytes) -> None:
     error = refusal(text)
     assert (error.error_code, error.http_status, error.request_id) == (INVALID_REQUEST, 400, None)
-    assert "batch" in str(error)
+    assert str(error) == "a batch is not accepted"
+
+
+NOT_2 = "jsonrpc must be 2.0"
+NOT_ONE = "a message must have exactly one of method, result and error"
+NO_ERROR = "an error must have an integer code and a message"
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("text", "words"),
     [
-        b"1",
-        b"null",
-        b"true",
-        b'"ping"',
-        b"{}",
-        b'{"jsonrpc":"2.0"}',
-        b'{"jsonrpc":"2.0","id":1}',
-        b'{"jsonrpc":"2.0","method":1}',
-        b'{"jsonrpc":"2.0","method":null}',
-        b'{"jsonrpc":"2.0","method":1,"params":"x"}',
-        b'{"method":"ping"}',
-        b'{"jsonrpc":"1.0","method":"ping"}',
-        b'{"jsonrpc":2.0,"method":"ping"}',
-        b'{"jsonrpc":"2.00","method":"ping"}',
-        b'{"jsonrpc":null,"method":"ping"}',
-        b'{"jsonrpc":["2.0"],"method":"ping"}',
-        b'{"JSONRPC":"2.0","method":"ping"}',
-        b'{"jsonrpc":"2.0","method":"ping","params":[]}',
-        b'{"jsonrpc":"2.0","method":"ping","params":null}',
-        b'{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":"m"}}',
-        b'{"jsonrpc":"2.0","id":1,"method":"ping","result":{}}',
-        b'{"jsonrpc":"2.0","id":1,"method":"ping","error":{"code":1,"message":"m"}}',
-        b'{"jsonrpc":"2.0","id":1,"method":"ping","result":{},"error":null}',
-        b'{"jsonrpc":"2.0","result":{}}',
-        b'{"jsonrpc":"2.0","id":1,"result":null}',
-        b'{"jsonrpc":"2.0","id":1,"result":19}',
-        b'{"jsonrpc":"2.0","id":1,"result":[]}',
-        b'{"jsonrpc":"2.0","id":1,"error":null}',
-        b'{"jsonrpc":"2.0","id":1,"error":"m"}',
-        b'{"jsonrpc":"2.0","id":1,"error":{}}',
-        b'{"jsonrpc":"2.0","id":1,"error":{"code":1}}',
-        b'{"jsonrpc":"2.0","id":1,"error":{"message":"m"}}',
-        b'{"jsonrpc":"2.0","id":1,"error":{"code":"1","message":"m"}}',
-        b'{"jsonrpc":"2.0","id":1,"error":{"code":1.0,"message":"m"}}',
-        b'{"jsonrpc":"2.0","id":1,"error":{"code":true,"message":"m"}}',
-        b'{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":null}}',
+        (b"1", "a message must be an object"),
+        (b"null", "a message must be an object"),
+        (b"true", "a message must be an object"),
+        (b'"ping"', "a message must be an object"),
+        (b"{}", NOT_2),
+        (b'{"jsonrpc":"2.0"}', NOT_ONE),
+        (b'{"jsonrpc":"2.0","id":1}', NOT_ONE),
+        (b'{"jsonrpc":"2.0","method":1}', "method must be a string"),
+        (b'{"jsonrpc":"2.0","method":null}', "method must be a string"),
+        (b'{"jsonrpc":"2.0","method":1,"params":"x"}', "method must be a string"),
+        (b'{"method":"ping"}', NOT_2),
+        (b'{"jsonrpc":"1.0","method":"ping"}', NOT_2),
+        (b'{"jsonrpc":2.0,"method":"ping"}', NOT_2),
+        (b'{"jsonrpc":"2.00","method":"ping"}', NOT_2),
+        (b'{"jsonrpc":null,"method":"ping"}', NOT_2),
+        (b'{"jsonrpc":["2.0"],"method":"ping"}', NOT_2),
+        (b'{"JSONRPC":"2.0","method":"ping"}', NOT_2),
+        (b'{"jsonrpc":"2.0","method":"ping","params":[]}', "params must be an object"),
+        (b'{"jsonrpc":"2.0","method":"ping","params":null}', "params must be an object"),
+        (b'{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":"m"}}', NOT_ONE),
+        (b'{"jsonrpc":"2.0","id":1,"method":"ping","result":{}}', NOT_ONE),
+        (b'{"jsonrpc":"2.0","id":1,"method":"ping","error":{"code":1,"message":"m"}}', NOT_ONE),
+        (b'{"jsonrpc":"2.0","id":1,"method":"ping","result":{},"error":null}', NOT_ONE),
+        (b'{"jsonrpc":"2.0","result":{}}', RESPONSE_ID),
+        (b'{"jsonrpc":"2.0","id":1,"result":null}', "a result must be an object"),
+        (b'{"jsonrpc":"2.0","id":1,"result":19}', "a result must be an object"),
+        (b'{"jsonrpc":"2.0","id":1,"result":[]}', "a result must be an object"),
+        (b'{"jsonrpc":"2.0","id":1,"error":null}', "an error must be an object"),
+        (b'{"jsonrpc":"2.0","id":1,"error":"m"}', "an error must be an object"),
+        (b'{"jsonrpc":"2.0","id":1,"error":{}}', NO_ERROR),
+        (b'{"jsonrpc":"2.0","id":1,"error":{"code":1}}', NO_ERROR),
+        (b'{"jsonrpc":"2.0","id":1,"error":{"message":"m"}}', NO_ERROR),
+        (b'{"jsonrpc":"2.0","id":1,"error":{"code":"1","message":"m"}}', NO_ERROR),
+        (b'{"jsonrpc":"2.0","id":1,"error":{"code":1.0,"message":"m"}}', NO_ERROR),
+        (b'{"jsonrpc":"2.0","id":1,"error":{"code":true,"message":"m"}}', NO_ERROR),
+        (b'{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":null}}', NO_ERROR),
     ],
     ids=short,
 )
-def test_json_that_is_no_message_is_an_invalid_request(text: bytes) -> None:
-    assert refusal(text).error_code == INVALID_REQUEST
+def test_json_that_is_no_message_is_an_invalid_request(text: bytes, words: str) -> None:
+    error = refusal(text)
+    assert (error.error_code, str(error)) == (INVALID_REQUEST, words)
 
 
 @pytest.mark.parametrize("params", ["null", "[]", "[42, 23]", '"x"', "1", "true"])
 def test_params_of_a_request_must_be_an_object(params: str) -> None:
     error = refusal(f'{{"jsonrpc":"2.0","id":"a","method":"subtract","params":{params}}}'.encode())
-    assert (error.error_code, error.request_id) == (INVALID_PARAMS, "a")
+    assert (error.error_code, error.request_id, str(error)) == (INVALID_PARAMS, "a", "params must be an object")
 
 
 @pytest.mark.parametrize("text", NOT_JSON, ids=short)
@@ -296,51 +309,55 @@ def untyped(message: Message, /, **changes: object) -> Message:
     return attrs.evolve(message, **changes)  # type: ignore[arg-type]  # that is the point
 
 
+SURROGATE = "a string holds a lone surrogate, which UTF-8 cannot carry"
+NAMED = "extra must not have members that JSON-RPC names"
+
+
 @pytest.mark.parametrize(
     ("message", "fault"),
     [
-        (untyped(Request(1, "m"), id=True), "id"),
-        (untyped(Request(1, "m"), id=1.0), "id"),
-        (untyped(Request(1, "m"), id=None), "id"),
-        (untyped(Request(1, "m"), method=b"m"), "method"),
-        (untyped(Request(1, "m"), params=[1]), "params"),
-        (untyped(Notification("m"), method=None), "method"),
-        (untyped(Notification("m"), params="x"), "params"),
-        (untyped(Response(1, {}), id=None), "id"),
-        (untyped(Response(1, {}), id=False), "id"),
-        (untyped(Response(1, {}), result=None), "result"),
-        (untyped(Response(1, {}), result=[]), "result"),
-        (untyped(ErrorResponse(1, 1, "m"), id=1.5), "id"),
-        (untyped(ErrorResponse(1, 1, "m"), code=True), "code"),
-        (untyped(ErrorResponse(1, 1, "m"), code="1"), "code"),
-        (untyped(ErrorResponse(1, 1, "m"), message=None), "message"),
-        (untyped(Request(1, "m"), params={"a": {1}}), "set"),
-        (untyped(Request(1, "m"), params={1: 2}), "key"),
-        (Request(1, "m", {"a": float("nan")}), "NaN"),
-        (Request("\ud800", "m"), "surrogate"),
-        (Request(1, "\ud800"), "surrogate"),
-        (Request(10**700, "m"), "digits"),
-        (Request(1, "m", None, {"id": 2}), "extra"),
-        (Request(1, "m", None, {"params": {}}), "extra"),
-        (Request(1, "m", None, {"result": {}}), "extra"),
-        (Request(1, "m", None, {"error": {}}), "extra"),
-        (Request(1, "m", None, {"jsonrpc": "2.0"}), "extra"),
-        (Notification("m", None, {"id": 1}), "extra"),
-        (Notification("m", None, {"params": {}}), "extra"),
-        (Response(1, {}, {"method": "m"}), "extra"),
-        (Response(1, {}, {"error": {}}), "extra"),
-        (ErrorResponse(1, 1, "m", None, {"result": {}}), "extra"),
-        (ErrorResponse(1, 1, "m", None, {}, {"data": 1}), "extra"),
-        (ErrorResponse(1, 1, "m", None, {}, {"code": 1}), "extra"),
-        (untyped(Request(1, "m"), extra="x"), "extra"),
-        (untyped(Notification("m"), extra=5), "extra"),
-        (untyped(Response(1, {}), extra=[1]), "extra"),
-        (untyped(ErrorResponse(1, 1, "m"), error_extra=True), "extra"),
+        (untyped(Request(1, "m"), id=True), REQUEST_ID),
+        (untyped(Request(1, "m"), id=1.0), REQUEST_ID),
+        (untyped(Request(1, "m"), id=None), REQUEST_ID),
+        (untyped(Request(1, "m"), method=b"m"), "method must be a string"),
+        (untyped(Request(1, "m"), params=[1]), "params must be an object"),
+        (untyped(Notification("m"), method=None), "method must be a string"),
+        (untyped(Notification("m"), params="x"), "params must be an object"),
+        (untyped(Response(1, {}), id=None), RESPONSE_ID),
+        (untyped(Response(1, {}), id=False), RESPONSE_ID),
+        (untyped(Response(1, {}), result=None), "a result must be an object"),
+        (untyped(Response(1, {}), result=[]), "a result must be an object"),
+        (untyped(ErrorResponse(1, 1, "m"), id=1.5), ERROR_ID),
+        (untyped(ErrorResponse(1, 1, "m"), code=True), "the code of an error must be an integer"),
+        (untyped(ErrorResponse(1, 1, "m"), code="1"), "the code of an error must be an integer"),
+        (untyped(ErrorResponse(1, 1, "m"), message=None), "the message of an error must be a string"),
+        (untyped(Request(1, "m"), params={"a": {1}}), "an object of type set is no JSON value"),
+        (untyped(Request(1, "m"), params={1: 2}), "the key of an object is of type int, not a string"),
+        (Request(1, "m", {"a": float("nan")}), "NaN and infinity are not JSON"),
+        (Request("\ud800", "m"), SURROGATE),
+        (Request(1, "\ud800"), SURROGATE),
+        (Request(10**700, "m"), "an integer has more than 640 digits"),
+        (Request(1, "m", None, {"id": 2}), NAMED),
+        (Request(1, "m", None, {"params": {}}), NAMED),
+        (Request(1, "m", None, {"result": {}}), NAMED),
+        (Request(1, "m", None, {"error": {}}), NAMED),
+        (Request(1, "m", None, {"jsonrpc": "2.0"}), NAMED),
+        (Notification("m", None, {"id": 1}), NAMED),
+        (Notification("m", None, {"params": {}}), NAMED),
+        (Response(1, {}, {"method": "m"}), NAMED),
+        (Response(1, {}, {"error": {}}), NAMED),
+        (ErrorResponse(1, 1, "m", None, {"result": {}}), NAMED),
+        (ErrorResponse(1, 1, "m", None, {}, {"data": 1}), NAMED),
+        (ErrorResponse(1, 1, "m", None, {}, {"code": 1}), NAMED),
+        (untyped(Request(1, "m"), extra="x"), "extra must be an object"),
+        (untyped(Notification("m"), extra=5), "extra must be an object"),
+        (untyped(Response(1, {}), extra=[1]), "extra must be an object"),
+        (untyped(ErrorResponse(1, 1, "m"), error_extra=True), "extra must be an object"),
     ],
     ids=str,
 )
 def test_what_would_be_no_message_is_not_written(message: Message, fault: str) -> None:
-    with pytest.raises(LocalProtocolError, match=fault):
+    with pytest.raises(LocalProtocolError, match=whole(fault)):
         encode_message(message)
 
 
@@ -421,23 +438,21 @@ LONGEST = "x" * MAX_ID_LENGTH
 
 @pytest.mark.rule("W6", "Q11h")
 @pytest.mark.parametrize(
-    "text",
+    ("text", "words"),
     [
-        '{"jsonrpc":"2.0","id":"%s","method":"m"}',
-        '{"jsonrpc":"2.0","id":"%s","result":{}}',
-        '{"jsonrpc":"2.0","id":"%s","error":{"code":1,"message":"m"}}',
+        ('{"jsonrpc":"2.0","id":"%s","method":"m"}', REQUEST_ID),
+        ('{"jsonrpc":"2.0","id":"%s","result":{}}', RESPONSE_ID),
+        ('{"jsonrpc":"2.0","id":"%s","error":{"code":1,"message":"m"}}', ERROR_ID),
     ],
 )
-def test_an_id_has_a_length(text: str) -> None:
+def test_an_id_has_a_length(text: str, words: str) -> None:
     message = decode_message((text % LONGEST).encode())
     assert encode_message(message) == (text % LONGEST).encode()
-    with pytest.raises(RemoteProtocolError) as caught:
-        decode_message((text % f"{LONGEST}x").encode())
-    assert (caught.value.error_code, caught.value.request_id) == (INVALID_REQUEST, None)
-    assert "xx" not in str(caught.value)
+    error = refusal((text % f"{LONGEST}x").encode())
+    assert (error.error_code, error.request_id, str(error)) == (INVALID_REQUEST, None, words)
 
 
 @pytest.mark.rule("R13", "Q11h")
 def test_a_longer_id_is_not_written() -> None:
-    with pytest.raises(LocalProtocolError, match="id"):
+    with pytest.raises(LocalProtocolError, match=whole(RESPONSE_ID)):
         encode_message(Response(f"{LONGEST}x", {}))

@@ -20,6 +20,7 @@ from mcpstreams_sansio.wire.marker import (
 )
 from mcpstreams_sansio.wire.streams import StreamRef, read_ref
 from tests.sansio.wire.json_values import POSITIONS, SECRETS, STREAM_IDS
+from tests.wording import whole
 
 INSTANCES = st.text("abcXYZ019_-", min_size=1, max_size=128)
 NUMBERS = st.integers(min_value=0, max_value=10**15 - 1)
@@ -75,7 +76,8 @@ def test_what_is_no_attempt_is_refused_without_repeating_it(text: object) -> Non
 
 @pytest.mark.parametrize("instance", ["", "a.b", "a b", "é", "a\n", "a" * 129])
 def test_no_attempt_is_made_of_an_instance_that_could_not_be_read(instance: str) -> None:
-    with pytest.raises(LocalProtocolError, match="instance of an attempt"):
+    words = "instance of an attempt is 1 to 128 letters, digits, '-' and '_'"
+    with pytest.raises(LocalProtocolError, match=whole(words)):
         Attempt(instance, 1)
 
 

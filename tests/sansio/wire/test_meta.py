@@ -28,6 +28,7 @@ from mcpstreams_sansio.wire.meta import (
     without_own_meta,
 )
 from tests.sansio.wire.json_values import OBJECTS, POSITIONS, SECRETS, STREAM_IDS, TEXT, VALUES
+from tests.wording import whole
 
 KEY = "k" * 22
 
@@ -164,17 +165,20 @@ def test_a_cursor_is_a_position(after: JSONValue) -> None:
 
 @pytest.mark.rule("R6")
 @pytest.mark.parametrize(
-    ("ack", "fault"),
+    ("ack", "text"),
     [
-        (None, ": not an array"),
-        ({}, ": not an array"),
-        ([{"streamId": "s", "through": 1}, {"streamId": "", "through": 1.5}], "[1].streamId: not a non-empty string; "),
+        (None, "result._meta.mcpstreams/ack: not an array"),
+        ({}, "result._meta.mcpstreams/ack: not an array"),
+        (
+            [{"streamId": "s", "through": 1}, {"streamId": "", "through": 1.5}],
+            "result._meta.mcpstreams/ack[1].streamId: not a non-empty string; "
+            "result._meta.mcpstreams/ack[1].through: not an integer",
+        ),
     ],
 )
-def test_acknowledgements_are_read_strictly(ack: JSONValue, fault: str) -> None:
-    with pytest.raises(RemoteProtocolError) as caught:
+def test_acknowledgements_are_read_strictly(ack: JSONValue, text: str) -> None:
+    with pytest.raises(RemoteProtocolError, match=whole(text)):
         read_acks({"_meta": {"mcpstreams/ack": ack}}, "result")
-    assert str(caught.value).startswith(f"result._meta.mcpstreams/ack{fault}")
 
 
 @pytest.mark.rule("R6")
@@ -228,10 +232,13 @@ def test_what_our_keys_alone_filled_goes_with_them(params: JSONObject | None, se
     assert without_own_meta(params) == seen
 
 
+NOT_YOURS = "in _meta, streamId and what begins with mcpstreams/ are not the application's"
+
+
 @pytest.mark.rule("R4")
 @pytest.mark.parametrize("key", ["mcpstreams/seq", "mcpstreams/key", "mcpstreams/anything", "streamId"])
 def test_an_application_does_not_set_our_keys(key: str) -> None:
-    with pytest.raises(LocalProtocolError, match="not the application's"):
+    with pytest.raises(LocalProtocolError, match=whole(NOT_YOURS)):
         check_application_meta({"_meta": {"a": 1, key: "x"}})
 
 
@@ -253,9 +260,18 @@ def test_what_an_application_gives_is_an_object(holder: object) -> None:
         check_application_meta(holder)
 
 
-@pytest.mark.parametrize("result", [None, "text", [], {"_meta": None}, {"_meta": {"streamId": "s"}}])
-def test_a_result_is_never_absent(result: object) -> None:
-    with pytest.raises(LocalProtocolError):
+@pytest.mark.parametrize(
+    ("result", "words"),
+    [
+        (None, "a result is an object"),
+        ("text", "params are an object, and so is a result"),
+        ([], "params are an object, and so is a result"),
+        ({"_meta": None}, "_meta is an object"),
+        ({"_meta": {"streamId": "s"}}, NOT_YOURS),
+    ],
+)
+def test_a_result_is_never_absent(result: object, words: str) -> None:
+    with pytest.raises(LocalProtocolError, match=whole(words)):
         check_application_result(result)
 
 

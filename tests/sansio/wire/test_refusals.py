@@ -13,29 +13,29 @@ from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, JSONValue, decode_mess
 from mcpstreams_sansio.wire.refusals import Reason, Refusal, interrupted_error, read_refusal, read_refused_call, refusal
 from tests.sansio.wire.json_values import POSITIONS, REQUEST_IDS, SECONDS, VALUES
 
-CODES = {
+ERRORS = {
     # what the request says can not be served
-    Reason.STREAM_NOT_FOUND: INVALID_PARAMS,
-    Reason.ABANDONED: INVALID_PARAMS,
-    Reason.EXPIRED: INVALID_PARAMS,
-    Reason.CANCELLED: INVALID_PARAMS,
-    Reason.FINISHED: INVALID_PARAMS,
-    Reason.NOT_RESUMABLE: INVALID_PARAMS,
-    Reason.EVENTS_GONE: INVALID_PARAMS,
-    Reason.INVALID_CURSOR: INVALID_PARAMS,
-    Reason.ALREADY_ATTACHED: INVALID_PARAMS,
-    Reason.KEY_CONFLICT: INVALID_PARAMS,
+    Reason.STREAM_NOT_FOUND: (INVALID_PARAMS, "there is no such stream for this token"),
+    Reason.ABANDONED: (INVALID_PARAMS, "the stream was abandoned"),
+    Reason.EXPIRED: (INVALID_PARAMS, "the stream is no longer kept"),
+    Reason.CANCELLED: (INVALID_PARAMS, "the stream was cancelled"),
+    Reason.FINISHED: (INVALID_PARAMS, "the stream was delivered completely"),
+    Reason.NOT_RESUMABLE: (INVALID_PARAMS, "the stream can not be resumed"),
+    Reason.EVENTS_GONE: (INVALID_PARAMS, "messages after the cursor are no longer kept"),
+    Reason.INVALID_CURSOR: (INVALID_PARAMS, "the cursor is no position of this stream"),
+    Reason.ALREADY_ATTACHED: (INVALID_PARAMS, "the stream is attached to this connection already"),
+    Reason.KEY_CONFLICT: (INVALID_PARAMS, "the key names another call"),
     # it can not be served now, or here
-    Reason.TOO_EARLY: INVALID_REQUEST,
-    Reason.SUPERSEDED: INVALID_REQUEST,
-    Reason.ID_IN_USE: INVALID_REQUEST,
-    Reason.TOO_MANY_STREAMS: INVALID_REQUEST,
-    Reason.TOO_MANY_KEYS: INVALID_REQUEST,
-    Reason.DRAINING: INVALID_REQUEST,
+    Reason.TOO_EARLY: (INVALID_REQUEST, "too early"),
+    Reason.SUPERSEDED: (INVALID_REQUEST, "a newer attachment has the stream"),
+    Reason.ID_IN_USE: (INVALID_REQUEST, "the id of the stream's request is in use on this connection"),
+    Reason.TOO_MANY_STREAMS: (INVALID_REQUEST, "there is no room for another stream"),
+    Reason.TOO_MANY_KEYS: (INVALID_REQUEST, "there is no room for another key"),
+    Reason.DRAINING: (INVALID_REQUEST, "the server is stopping"),
     # it is the server's failure
-    Reason.LOG_FULL: INTERNAL_ERROR,
-    Reason.LOG_FAILED: INTERNAL_ERROR,
-    Reason.INTERRUPTED: INTERNAL_ERROR,
+    Reason.LOG_FULL: (INTERNAL_ERROR, "the stream holds more than it may; its call may have run"),
+    Reason.LOG_FAILED: (INTERNAL_ERROR, "the log of the streams has failed; a call that had begun may have run"),
+    Reason.INTERRUPTED: (INTERNAL_ERROR, "the server has restarted while it worked on the call, which may have run"),
 }
 
 
@@ -47,9 +47,9 @@ def refuse(reason: Reason, request_id: RequestId | None = 9) -> ErrorResponse:
 
 @pytest.mark.rule("Q10")
 @pytest.mark.parametrize("reason", Reason)
-def test_each_reason_has_its_code_and_is_read_again(reason: Reason) -> None:
+def test_each_reason_has_its_code_and_its_words_and_is_read_again(reason: Reason) -> None:
     error = refuse(reason)
-    assert (error.id, error.code) == (9, CODES[reason])
+    assert (error.id, (error.code, error.message)) == (9, ERRORS[reason])
     arrived = decode_message(encode_message(error))
     assert isinstance(arrived, ErrorResponse)
     read = read_refusal(arrived)

@@ -6,6 +6,7 @@ import pytest
 
 from mcpstreams_sansio.errors import LocalProtocolError
 from mcpstreams_sansio.wire.reserved import check_application_method
+from tests.wording import whole
 
 
 @pytest.mark.parametrize(
@@ -24,7 +25,8 @@ from mcpstreams_sansio.wire.reserved import check_application_method
     ],
 )
 def test_a_method_of_the_package_is_refused(method: str) -> None:
-    with pytest.raises(LocalProtocolError, match="by the package itself"):
+    words = "this method is sent by the package itself, never by an application"
+    with pytest.raises(LocalProtocolError, match=whole(words)):
         check_application_method(method)
 
 

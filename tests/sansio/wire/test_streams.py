@@ -34,6 +34,7 @@ from mcpstreams_sansio.wire.streams import (
     resume_request,
 )
 from tests.sansio.wire.json_values import OBJECTS, REQUEST_IDS, SECONDS, SECRETS, STREAM_IDS, unknown_members
+from tests.wording import whole
 
 # ------------------------------------------------------------------------------------------- the draft's own examples
 
@@ -327,9 +328,17 @@ def test_a_stream_is_named_by_id_and_token_both(params: JSONObject | None, text:
     assert str(caught.value) == text
 
 
-@pytest.mark.parametrize("params", [None, {}, {"streamId": ""}, {"stream": {"streamId": "s"}}])
-def test_an_end_names_its_stream(params: JSONObject | None) -> None:
-    with pytest.raises(RemoteProtocolError):
+@pytest.mark.parametrize(
+    ("params", "text"),
+    [
+        (None, "params: missing"),
+        ({}, "params.streamId: missing"),
+        ({"streamId": ""}, "params.streamId: not a non-empty string"),
+        ({"stream": {"streamId": "s"}}, "params.streamId: missing"),
+    ],
+)
+def test_an_end_names_its_stream(params: JSONObject | None, text: str) -> None:
+    with pytest.raises(RemoteProtocolError, match=whole(text)):
         read_end(params)
 
 
