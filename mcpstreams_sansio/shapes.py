@@ -26,6 +26,10 @@ _Fault: TypeAlias = str | None
 """Where in a value something is wrong and what should be there, or nothing. It holds nothing of the value itself."""
 
 
+_AFTER_AN: Final = ("A", "E", "I", "O", "U", "HTTP")
+"""How names of types begin that are spoken with a vowel first."""
+
+
 @final
 @attrs.frozen
 class _Shape:
@@ -71,6 +75,11 @@ def check_time(now: object, earliest: float) -> None:
 def members_of(union: object) -> frozenset[type]:
     """Return the types that a closed union is made of."""
     return frozenset(typing.get_args(union))
+
+
+def _a(kind: type) -> str:
+    """Return the name of a type behind its article: `a Request`, `an ErrorResponse`, `an HTTPRequest`."""
+    return f"{'an' if kind.__name__.startswith(_AFTER_AN) else 'a'} {kind.__name__}"
 
 
 def _leaf(name: str, fits: Callable[[object], bool], *inner: type) -> _Shape:
@@ -122,7 +131,7 @@ def _derived(hint: object) -> _Shape:
     if isinstance(hint, typing.NewType):
         return _shape_of(hint.__supertype__)
     if isinstance(hint, type) and issubclass(hint, enum.Enum):
-        return _instance(f"a {hint.__name__}", hint)
+        return _instance(_a(hint), hint)
     if isinstance(hint, type) and attrs.has(hint):
         return _fields(hint)
     parts = typing.get_args(hint)
@@ -155,11 +164,11 @@ def _one_of(shapes: Sequence[_Shape]) -> _Shape:
 def _each(kind: type, member: _Shape) -> _Shape:
     def fault(value: object) -> _Fault:
         if not isinstance(value, kind):
-            return f" must be a {kind.__name__}"
+            return f" must be {_a(kind)}"
         faults = (member.fault(each) for each in typing.cast("Iterable[object]", value))
         return next((f", each of it{fault}" for fault in faults if fault is not None), None)
 
-    return _Shape(f"a {kind.__name__}", fault)
+    return _Shape(_a(kind), fault)
 
 
 def _row(members: Sequence[_Shape]) -> _Shape:
@@ -179,11 +188,11 @@ def _fields(kind: type[attrs.AttrsInstance]) -> _Shape:
 
     def fault(value: object) -> _Fault:
         if type(value) is not kind:
-            return f" must be a {kind.__name__}"
+            return f" must be {_a(kind)}"
         for name, certain, test in tests:
             member = getattr(value, name)
             if type(member) not in certain and (found := test(member)) is not None:
                 return f".{name.lstrip('_')}{found}"
         return None
 
-    return _Shape(f"a {kind.__name__}", fault, inner=frozenset({kind}))
+    return _Shape(_a(kind), fault, inner=frozenset({kind}))
