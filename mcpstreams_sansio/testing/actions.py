@@ -142,6 +142,10 @@ def reliable(action: Action) -> bool:
     return action.kind not in UNRELIABLE
 
 
+MOST: Final = 10_000
+"""Of anything, in one world: more would not end before the reader does."""
+
+
 @final
 @attrs.frozen(kw_only=True)
 class Bounds:
@@ -228,14 +232,16 @@ class Bounds:
         """Read what `str` wrote.
 
         Raises:
-            LocalProtocolError: There is no such bound, or it is no number.
+            LocalProtocolError: There is no such bound, or it is no number, or more than `MOST`.
         """
         known = {field.name for field in attrs.fields(cls)}
         values = {}
         for part in text.split():
             name, _, value = part.partition("=")
-            if name not in known or not value.isdecimal():
+            if name not in known or not (value.isascii() and value.isdecimal()):
                 raise LocalProtocolError(f"{part} is no bound of a world")
+            if len(value) > len(str(MOST)) or int(value) > MOST:
+                raise LocalProtocolError(f"{name} is more than {MOST}")
             values[name] = int(value)
         return cls(**values)
 

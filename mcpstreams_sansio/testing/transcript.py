@@ -3,10 +3,12 @@
 ::
 
     # why this is kept
-    @ http, 1 message, 1 break
-    > deliver-up c1
-        c1 up: tools/call
-        s1 starts
+    @ http marker cuts=1
+    > up c1
+        server <- connection opened c1 http scope-00001
+        server <- call received c1 stream-00001 tools/call
+    > cut c1
+        client <- connection lost c1
 
 A line with `>` is an action, the indented lines below it are what followed. The line with `@` says in which world.
 """
@@ -79,10 +81,15 @@ def record(world: NarratedWorld, path: Iterable[Action], notes: Iterable[str] = 
             world.apply(action)
             world.check()
         except Exception as error:
-            steps.append(Step(action, (*world.effects(), f"! {error}")))
+            steps.append(Step(action, (*map(_line, world.effects()), _line(f"! {error}"))))
             break
-        steps.append(Step(action, tuple(world.effects())))
-    return Transcript(setting, tuple(steps), tuple(notes))
+        steps.append(Step(action, tuple(map(_line, world.effects()))))
+    return Transcript(setting, tuple(steps), tuple(map(_line, notes)))
+
+
+def _line(text: str) -> str:
+    """Return a text as one line: what is raised may say anything."""
+    return " ".join(text.splitlines())
 
 
 def replay(world: NarratedWorld, transcript: Transcript) -> None:
@@ -125,7 +132,7 @@ def take_again(world: NarratedWorld, transcript: Transcript, number: int) -> str
         world.check()
     except Exception as error:
         broken = str(error)
-    effects = (*world.effects(), *([] if broken is None else [f"! {broken}"]))
+    effects = tuple(map(_line, (*world.effects(), *([] if broken is None else [f"! {broken}"]))))
     if effects != step.effects and any(each.effects for each in transcript.steps):
         written, happens = _first_difference(step.effects, effects)
         raise LocalProtocolError(f"{name}, leads to something else now: {happens}, where the transcript has {written}")

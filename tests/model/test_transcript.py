@@ -15,6 +15,7 @@ from mcpstreams_sansio.testing import (
     record,
     replay,
 )
+from mcpstreams_sansio.testing.transcript import take_again
 from tests.model.toys import Maze
 
 EDGES = {"start": {"go left": "a", "go right": "b"}, "a": {"on": "x"}, "b": {"on": "end"}}
@@ -63,6 +64,19 @@ def test_a_counterexample_is_written_down_to_where_it_breaks_and_breaks_again() 
     assert transcript.steps[-1] == Step(Action("on"), ("now in x", "! stays out: it is in x"))
     with pytest.raises(Violation, match="it is in x"):
         replay(maze, parse_transcript(format_transcript(transcript)))
+
+
+def test_whatever_is_raised_is_one_line() -> None:
+    class Talkative(Maze):
+        def check(self) -> None:
+            raise ValueError("one\ntwo\u2028three")
+
+    transcript = record(Talkative(EDGES), PATH, ["one\ntwo"])
+    assert transcript == Transcript(
+        "a maze of 3 nodes", (Step(PATH[0], ("now in b", "! one two three")),), ("one two",)
+    )
+    assert parse_transcript(format_transcript(transcript)) == transcript
+    assert take_again(Talkative(EDGES), transcript, 0) == "one\ntwo\u2028three"
 
 
 def test_it_is_not_gone_in_another_world() -> None:

@@ -14,14 +14,13 @@ import attrs
 import click
 
 from mcpstreams_sansio.testing import DEEP, USUAL, Bounds, Configuration, Peers, Transport
+from mcpstreams_sansio.testing.actions import MOST
 from trio_bindings.cli.search_display import open_search_display
 from trio_bindings.cli.searches import Found, search_all, stoppable
 from trio_bindings.cli.verdict import Verdict
 
 OWN: Final = "own"
 """The name of a world that options describe."""
-MOST: Final = 100
-"""Of anything, in such a world: more would not end before the reader does."""
 
 _HELP: Final = {
     "calls": "Calls that the client makes.",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import attrs
 import click
 
 from mcpstreams_sansio import LocalProtocolError
@@ -23,13 +24,16 @@ def draw(*, file: Path, out: Path | None) -> None:
     happens now is refused, by the number of the step where it differs.
     """
     try:
-        transcript = parse_transcript(file.read_text("utf-8"))
-        drawing = draw_transcript(StreamsWorld.parse(transcript.setting), transcript)
+        transcript = parse_transcript(file.read_text("utf-8-sig"))
+        world = StreamsWorld.parse(transcript.setting)
+        drawing = draw_transcript(world, attrs.evolve(transcript, setting=world.setting()))
     except UnicodeDecodeError:
         raise click.ClickException(f"{file} is no text") from None
     except LocalProtocolError as error:
         raise click.ClickException(f"{file}: {error}") from None
     target = out or file.with_suffix(".svg")
+    if target.exists() and target.samefile(file):
+        raise click.ClickException(f"{target} is the transcript; --out names where its drawing goes")
     try:
         target.write_text(drawing, "utf-8")
     except OSError as error:

@@ -52,6 +52,22 @@ def test_what_can_not_be_drawn_is_refused_with_the_reason(text: bytes, complaint
     assert not file.with_suffix(".svg").exists()
 
 
+def test_a_transcript_is_never_overwritten_by_its_picture(tmp_path: Path) -> None:
+    file = tmp_path / "kept.svg"
+    file.write_bytes(KEPT.read_bytes())
+    for arguments in ([file], [file, "-o", tmp_path / "." / "kept.svg"]):
+        result = run(*arguments)
+        assert result.exit_code == 1
+        assert "kept.svg is the transcript; --out names where its drawing goes" in result.stderr
+    assert file.read_bytes() == KEPT.read_bytes()
+
+
+def test_a_world_may_be_described_in_other_words_and_the_file_begin_with_a_mark(tmp_path: Path) -> None:
+    file = tmp_path / "transcript.txt"
+    file.write_text("@ multiplexed marker cuts=1 messages=1\n> call k1\n", "utf-8-sig")
+    assert run(file).exit_code == 0
+
+
 def test_a_picture_that_can_not_be_written_is_an_error(tmp_path: Path) -> None:
     result = run(KEPT, "-o", tmp_path / "nowhere" / "picture.svg")
     assert result.exit_code == 1
