@@ -214,7 +214,12 @@ class Caller:
         return self.unanswered[0], attrs.evolve(self, unanswered=self.unanswered[1:])
 
     def withdraw(self, ask_id: RequestId) -> Self:
-        """Forget a question that is no longer asked."""
+        """Forget a question that is no longer asked.
+
+        Raises:
+            Violation: The call is over, and with it all that was asked.
+        """
+        self._check_open()
         return attrs.evolve(self, unanswered=tuple(each for each in self.unanswered if each != ask_id))
 
     def has_seen(self, number: int) -> bool:
@@ -271,9 +276,12 @@ class Caller:
             messages: How many the work sent.
 
         Raises:
-            Violation: It had an end before; or it has its answer without all that came before it, or another's.
+            Violation: It had an end before; or it has its answer without all that came before it, or another's; or it
+                is still asked something.
         """
         self._check_open()
+        if self.unanswered:
+            raise Violation("no question outlives its call", f"call {self.number} is over, and asks its caller")
         match end.outcome:
             case CallResult(result=result):
                 self._check_all(messages)
@@ -292,7 +300,7 @@ class Caller:
                 pass
         missed = self.missed.union(range(self.seen + 1, messages + 1)) if self.guarantee.may_skip else self.missed
         word = _INTERRUPTED if end.outcome == OutcomeUnknown(Doubt.INTERRUPTED) else type(end.outcome).__name__
-        return attrs.evolve(self, outcome=word, missed=missed, told=0, position=end.position, unanswered=())
+        return attrs.evolve(self, outcome=word, missed=missed, told=0, position=end.position)
 
     def _check_all(self, messages: int) -> None:
         if self.seen != messages and not self.guarantee.may_skip:

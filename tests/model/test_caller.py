@@ -7,6 +7,7 @@ import pytest
 
 from mcpstreams_sansio.client.effects import (
     AskReceived,
+    CallCancelled,
     CallFailed,
     CallFinished,
     CallResult,
@@ -95,6 +96,10 @@ def test_a_question_is_handed_over_once() -> None:
     assert ask_id == "ask-00001"
     assert answered.unanswered == ()
     assert asked.withdraw("ask-00001").unanswered == ()
+    with pytest.raises(Violation, match="no question outlives its call"):
+        asked.finish(end(CallCancelled()), 0)
+    with pytest.raises(Violation, match="one end, and nothing after it"):
+        asked.withdraw("ask-00001").cancel().finish(end(CallCancelled()), 0).withdraw("ask-00001")
     for caller in (asked, answered):
         with pytest.raises(Violation, match="handed over once"):
             caller.consider(AskReceived(K1, "ask-00001", 3, "x", None))

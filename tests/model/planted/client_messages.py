@@ -14,10 +14,12 @@ from mcpstreams_sansio.client import (
     asks,
     calls,
     delivery,
+    endings,
     ledger,
     positions,
     questions,
 )
+from mcpstreams_sansio.client.effects import AskWithdrawn
 from mcpstreams_sansio.client.table import CallState
 from mcpstreams_sansio.ids import RequestId
 from mcpstreams_sansio.wire.jsonrpc import Message, Request
@@ -184,3 +186,31 @@ def client_overlooks_whose_question_it_is(patch: Patch) -> None:
 def messages_all_stand_in_one_place(patch: Patch) -> None:
     """The application is told one position for all that it is given."""
     around(patch, positions.Positions, "take_up_item", lambda inner, *about: min(2, inner(*about)))
+
+
+@planted(
+    "rule R24",
+    Found("multiplexed marker messages=0 asks=1 cancels=1", "no question outlives its call", 7),
+)
+def questions_outlive_their_call(patch: Patch) -> None:
+    """A call ends, and its application is still asked."""
+
+    def tell(inner: Callable[..., None], known: ledger.Ledger, *about: object) -> None:
+        inner(known, *about)
+        known.effects = [effect for effect in known.effects if not isinstance(effect, AskWithdrawn)]
+
+    around(patch, endings, "tell", tell)
+
+
+@planted(
+    "rule R24",
+    Found("multiplexed marker messages=0 asks=1 cancels=1", "no question outlives its call", 7),
+)
+def questions_are_withdrawn_behind_the_end(patch: Patch) -> None:
+    """The end of a call comes before the withdrawal of what it asked."""
+
+    def tell(inner: Callable[..., None], known: ledger.Ledger, *about: object) -> None:
+        inner(known, *about)
+        known.effects.sort(key=lambda effect: isinstance(effect, AskWithdrawn))
+
+    around(patch, endings, "tell", tell)

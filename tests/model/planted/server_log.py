@@ -336,3 +336,12 @@ def never_lets_the_application_go_on(patch: Patch) -> None:
 def never_finishes_an_attachment(patch: Patch) -> None:
     """A connection that was given the last entry stays attached."""
     patch.setattr(delivery, "_after_turn", production.resume_application)
+
+
+@planted(
+    "rule R7",
+    Found("http stock messages=3 slow_writes=2 window=2", "every call is settled", 0),
+)
+def all_that_was_sent_counts_where_nobody_acknowledges(patch: Patch) -> None:
+    """Work for a peer that acknowledges nothing may send as much as the window holds, and then never more."""
+    patch.setattr(stream.Stream, "_counted", property(lambda known: known.log.confirmed))
