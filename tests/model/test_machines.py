@@ -5,8 +5,8 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from mcpstreams_sansio.testing import machines
-from mcpstreams_sansio.testing.machines import Shared
+from mcpstreams_sansio.testing import Violation, machines
+from mcpstreams_sansio.testing.machines import Shared, check_due
 from mcpstreams_sansio.testing.names import HORIZON, connection_name, text_of
 from mcpstreams_sansio.wire.jsonrpc import Notification
 
@@ -120,3 +120,12 @@ def test_what_is_forgotten_is_taken_again(monkeypatch: pytest.MonkeyPatch) -> No
     moment.handle(Add(5), 0.0)
     assert moment.handle(Add(1), 0.0)[1] == ((Add(1), 0.0),)
     assert len(told) == 6
+
+
+def test_what_is_due_is_done_with_whatever_is_heard() -> None:
+    moment, _ = start()
+    later, _ = moment.handle(Add(1), 0.0)
+    assert later.next_deadline() == 1.0
+    check_due(later, 1.0)  # it may have a reason to be woken at once
+    with pytest.raises(Violation, match=r"\Awhat is due is done: a machine still waits for a moment 0\.25 s ago\Z"):
+        check_due(later, 1.25)

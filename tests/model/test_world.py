@@ -30,7 +30,11 @@ from mcpstreams_sansio.wire.jsonrpc import Response
 from tests.model.planted.fault import Fault
 from tests.model.planted.secrets import token_is_ignored
 from tests.model.planted.server_peers import anybody_may_answer
-from tests.model.planted.server_streams import late_loss_detaches_the_new_connection
+from tests.model.planted.server_streams import (
+    late_loss_detaches_the_new_connection,
+    machine_does_what_is_nearly_due,
+    server_does_what_is_due_only_when_woken,
+)
 
 ENTROPY_LENGTH = 43
 
@@ -224,3 +228,34 @@ def test_a_recorded_table_is_the_table_and_remembers() -> None:
     assert cell not in fresh.unseen()
     assert (StreamState.LIVE, StreamSignal.POLL) in fresh.unseen()
     assert (StreamState.LIVE, StreamSignal.EXPIRY) not in fresh.unseen(), "it is forbidden"
+
+
+# ---- time
+
+
+@pytest.mark.rule("R13")
+@pytest.mark.parametrize(
+    ("fault", "way", "text"),
+    [
+        (
+            machine_does_what_is_nearly_due,
+            "cut c1, connect, wait",
+            "early is no time: a machine that is woken too",
+        ),
+        (
+            server_does_what_is_due_only_when_woken,
+            "succeed k1, down c1, down c1, down c1, cut c1, connect, oversleep, poll k1",
+            "what is due is done: a machine still waits",
+        ),
+    ],
+)
+def test_a_machine_does_what_is_due_and_only_that(
+    fault: Fault, way: str, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    actions = ["call k1", "connect", "up c1", *way.split(", ")]
+    setting = "multiplexed marker messages=0 cuts=1 oversleeps=1 polls=1"
+    walk(StreamsWorld.parse(setting), *actions)
+    with monkeypatch.context() as patch:
+        fault.plant(patch)
+        with pytest.raises(Violation, match=text):
+            walk(StreamsWorld.parse(setting), *actions)
