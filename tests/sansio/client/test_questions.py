@@ -7,7 +7,7 @@ import pytest
 
 from mcpstreams_sansio.client.effects import AskReceived, SendOnPath
 from mcpstreams_sansio.client.inputs import AnswerAsk, MessageReceived, PathUnsent, PathUnusable
-from mcpstreams_sansio.errors import METHOD_NOT_FOUND
+from mcpstreams_sansio.errors import INTERNAL_ERROR, METHOD_NOT_FOUND
 from mcpstreams_sansio.ids import CallId, ConnectionId
 from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, Notification, Request, Response
 from mcpstreams_sansio.wire.marker import Window
@@ -399,7 +399,9 @@ def test_more_of_them_than_the_limit_are_answered_with_an_error() -> None:
     talk = Conversation(server=DRAFT, config=attrs.evolve(CONFIG, max_asks=1))
     talk.link_up()
     talk.says(Request(1, ASK, {}))
-    assert talk.says(Request(2, ASK, {})) == ["c1 <- error -32603 2"]
+    refusal = ErrorResponse(2, INTERNAL_ERROR, "too many questions are open")
+    refused = talk.effects(MessageReceived(ConnectionId(1), Request(2, ASK, {})))
+    assert refused == [SendOnPath(ConnectionId(1), refusal)]
 
 
 @pytest.mark.rule("Q11g", "Q4b")
