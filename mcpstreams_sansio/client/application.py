@@ -67,7 +67,6 @@ def attach(ledger: Ledger, event: AttachCall) -> None:
         reserved=saved.attempt if event.stored else None,
         acked=saved.taken,
         permit=Permit.UNASKED if event.stored else Permit.FREE,
-        # It may be one that was let go here, whose connection goes on delivering it.
         # It may be one that was let go here, whoever began it: its connection goes on delivering it.
         last_path=ledger.shared,
     )

@@ -20,6 +20,7 @@ from mcpstreams_sansio.server.streams import ServerStreams
 from mcpstreams_sansio.server.table import StreamState
 from mcpstreams_sansio.testing.actions import Peers
 from mcpstreams_sansio.testing.caller import Caller
+from mcpstreams_sansio.testing.machines import is_due
 from mcpstreams_sansio.testing.properties import Violation
 from mcpstreams_sansio.testing.state import State
 
@@ -52,7 +53,8 @@ class WatchedServer:
         registry = self._machine._registry
         counted, room_at, limit = _counted(registry), registry.make_room_at, registry.config.max_total_bytes
         spare = {stream.stream_id: _spare(stream) for stream in _alive(registry)} if counted[1] * 2 > limit else {}
-        full = isinstance(event, CallReceived) and counted[1] >= limit and not self._is_due(now)
+        # What is due is done before the input itself, and may make room.
+        full = isinstance(event, CallReceived) and counted[1] >= limit and not is_due(self.next_deadline(), now)
         running = isinstance(event, SendMessage | AskPeer) and _runs(registry, event.stream_id)
         effects = self._machine.handle(event, now)
         if counted != _counted(registry):
@@ -64,11 +66,6 @@ class WatchedServer:
         if isinstance(event, SendMessage | AskPeer) and running:
             _check_window(registry, event.stream_id, effects)
         return effects
-
-    def _is_due(self, now: float) -> bool:
-        """Return whether something is done before the input itself, which may make room."""
-        deadline = self.next_deadline()
-        return deadline is not None and deadline <= now
 
     def next_deadline(self) -> float | None:
         """Say when it wants to be woken."""

@@ -107,6 +107,11 @@ class Shared(Generic[EventT, EffectT]):
         return text
 
 
+def is_due(deadline: float | None, now: float) -> bool:
+    """Return whether the moment has come for which a machine waits, if it waits for one."""
+    return deadline is not None and deadline <= now
+
+
 def check_due(machine: Shared[EventT, EffectT], now: float) -> None:
     """Check that a machine which has heard something has done what was due, however late it was woken.
 

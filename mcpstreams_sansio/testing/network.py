@@ -26,7 +26,7 @@ from mcpstreams_sansio.testing.client_side import tell_client
 from mcpstreams_sansio.testing.frames import Frame
 from mcpstreams_sansio.testing.fronts import inputs_of
 from mcpstreams_sansio.testing.homes import FIRST, Home
-from mcpstreams_sansio.testing.machines import EffectT, EventT, Shared
+from mcpstreams_sansio.testing.machines import is_due
 from mcpstreams_sansio.testing.names import FAR, HORIZON
 from mcpstreams_sansio.testing.properties import Violation
 from mcpstreams_sansio.testing.server_side import frame_of, tell_server
@@ -276,10 +276,10 @@ def wait(state: State, _: str) -> None:
     moment = _moment(state)
     _check_early(state, moment)
     state.now = max(state.now, moment)
-    if _due(state, state.server):
+    if is_due(state.server.next_deadline(), state.now):
         tell_server(state, DeadlineReached())
     for home in list(state.homes.values()):
-        if _due(state, home.machine):
+        if is_due(home.machine.next_deadline(), state.now):
             tell_client(state, home.name, DeadlineReached())
 
 
@@ -304,11 +304,6 @@ def _check_early(state: State, moment: float) -> None:
         undisturbed &= not told and sleeper.text(early) == home.machine.text(early)
     if not undisturbed:
         raise Violation("early is no time", "a machine that is woken too early does what is not due")
-
-
-def _due(state: State, machine: Shared[EventT, EffectT]) -> bool:
-    deadline = machine.next_deadline()
-    return deadline is not None and deadline <= state.now
 
 
 def can_hurry(state: State) -> Sequence[str | None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 from mcpstreams_sansio.connections import Write
 from mcpstreams_sansio.server.effects import StreamsEffect
@@ -15,7 +16,7 @@ from mcpstreams_sansio.wire.jsonrpc import Response
 from mcpstreams_sansio.wire.refusals import Reason
 from mcpstreams_sansio.wire.streams import PollResult, read_poll_result
 
-_EITHER = frozenset({False, True})
+_EITHER: Final = frozenset({False, True})
 
 
 def check_polled(state: State, event: PollReceived, effects: Iterable[StreamsEffect]) -> None:
