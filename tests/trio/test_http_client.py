@@ -7,6 +7,7 @@ from typing import final
 
 import attrs
 import trio
+import trio.testing
 
 from mcpstreams_sansio.client.config import ClientConfig
 from mcpstreams_sansio.wire.jsonrpc import JSONObject
@@ -30,17 +31,20 @@ def response(status: bytes, body: bytes, media_type: bytes = b"application/json"
 class Pinging:
     """Answers a call with pings by the hundred, and takes its time to accept a reply."""
 
-    open: int = 0
-    most: int = 0
+    connections: int = 0
+    at_once: int = 0
+    most_at_once: int = 0
+    """Replies that waited at the same time to be accepted."""
     replies: int = 0
+    crowded: trio.Event = attrs.field(factory=trio.Event)
+    """As many wait as may."""
     replied: trio.Event = attrs.field(factory=trio.Event)
     """`KEPT` replies have come."""
     go_on: trio.Event = attrs.field(factory=trio.Event)
 
     async def serve(self, stream: trio.abc.Stream) -> None:
         """Serve one connection."""
-        self.open += 1
-        self.most = max(self.most, self.open)
+        self.connections += 1
         async with stream:
             received = b""
             while data := await stream.receive_some():
@@ -50,7 +54,6 @@ class Pinging:
                 if complete and len(body) >= size:
                     await stream.send_all(await self.answer(json.loads(body) if body else {}))
                     received = b""
-        self.open -= 1
 
     async def answer(self, message: dict[str, object]) -> bytes:
         """Return the response to a message."""
@@ -64,9 +67,14 @@ class Pinging:
                 return response(b"200 OK", events, b"text/event-stream")
             case {"result": {}}:
                 self.replies += 1
+                self.at_once += 1
+                self.most_at_once = max(self.most_at_once, self.at_once)
+                if self.at_once == CONFIG.max_answering:
+                    self.crowded.set()
                 if self.replies == KEPT:
                     self.replied.set()
                 await self.go_on.wait()
+                self.at_once -= 1
             case _:
                 pass
         return response(b"202 Accepted", b"")
@@ -82,8 +90,11 @@ async def test_a_server_that_pings_without_end_is_answered_over_few_connections(
             async with connect_http(f"http://127.0.0.1:{port}/mcp", config=CONFIG) as session:
                 assert await session.request("tools/call", {"name": "t"}) == {}
                 assert session.counters.dropped_replies == PINGS - KEPT
+                await server.crowded.wait()
+                await trio.testing.wait_all_tasks_blocked(0.05)
                 server.go_on.set()
                 await server.replied.wait()
             nursery.cancel_scope.cancel()
     assert server.replies == KEPT
-    assert server.most <= CONFIG.max_answering + 2
+    assert server.most_at_once == CONFIG.max_answering
+    assert server.connections <= KEPT + 2
