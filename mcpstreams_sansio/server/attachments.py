@@ -147,6 +147,7 @@ def untie(registry: Registry, stream: Stream) -> None:
     """Take a stream and its connection apart, in every table, and tell nobody."""
     attachment = attachment_of(stream)
     stream.attachment = None
+    registry.may_yield(stream)
     path = registry.connections[attachment.connection_id]
     path.forget(stream.stream_id)
     if isinstance(attachment.origin, ByResume) and attachment.origin.request_id is not None:

@@ -110,6 +110,7 @@ def _begin_write(registry: Registry, path: Connection, chunks: tuple[bytes, ...]
 def _after_turn(registry: Registry, stream: Stream) -> None:
     """Act on what a stream has put into a write: it may be all there is, or make room."""
     log = stream.log
+    registry.may_yield(stream)
     if stream.complete and attachment_of(stream).position >= log.produced and not attachment_of(stream).repeats:
         lifecycle.finish(registry, stream)
         return

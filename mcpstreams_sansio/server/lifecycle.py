@@ -120,6 +120,7 @@ def renew_token(registry: Registry, stream: Stream, token: Secret) -> None:
     payload = registry.encoded_create(stream, token)
     stream.log.restore_create(payload)
     registry.total_bytes += len(payload)
+    registry.may_yield(stream)
     registry.gate.record(TokenAdded(stream.stream_id, token.digest()))
     create = CreateDurable(stream.stream_id)
     if registry.gate.admit(create):
@@ -271,6 +272,7 @@ def confirm(registry: Registry, stream: Stream, through: int) -> None:
     before = stream.log.size
     if stream.log.confirm(through, registry.now):
         registry.total_bytes += stream.log.size - before
+        registry.may_yield(stream)
         registry.gate.record(StreamConfirmed(stream.stream_id, through))
         room.drop_aged(registry, stream)
         production.resume_application(registry, stream)

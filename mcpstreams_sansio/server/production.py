@@ -133,6 +133,7 @@ def append(registry: Registry, stream: Stream, kind: EntryKind, payload: bytes, 
     """Add an entry to a stream's log; it is delivered once its record is durable. Return its number."""
     sequence = stream.log.append(kind, payload).sequence
     registry.total_bytes += len(payload)
+    registry.may_yield(stream)
     if kind is not EntryKind.CREATE:
         registry.gate.record(EntryLogged(stream.stream_id, sequence, kind, payload, ask_id))
     entries = EntriesDurable(stream.stream_id, sequence)

@@ -124,8 +124,10 @@ class Registry:
     """Streams that are not gone."""
     total_bytes: int = 0
     """Bytes of all logs together."""
-    make_room_at: int = 0
-    """`total_bytes` up to which room is not looked for again; 0 while there is room."""
+    yielding: dict[StreamId, None] = attrs.field(factory=dict)
+    """The streams of which something may go where room is needed; of any other one nothing may (rule R10)."""
+    opened: int = 0
+    """How many streams there ever were."""
     service: Service = Service.OPEN
     now: float = float("-inf")
     effects: list[StreamsEffect] = attrs.field(factory=list)
@@ -176,6 +178,8 @@ class Registry:
     def add(self, stream: Stream) -> None:
         """Take a new stream into every count."""
         self.streams[stream.stream_id] = stream
+        stream.number = self.opened
+        self.opened += 1
         self.alive += 1
         self.quotas.add(stream.owner)
         if stream.scope is not None:
@@ -203,6 +207,7 @@ class Registry:
         self.deadlines.clear((StreamTimer.ABANDON, stream.stream_id))
         self.deadlines.clear((StreamTimer.AGE, stream.stream_id))
         self.total_bytes -= stream.log.size
+        self.yielding.pop(stream.stream_id, None)
         stream.log.clear()
         if not stream.tokens:
             del self.streams[stream.stream_id]
@@ -246,6 +251,10 @@ class Registry:
         """Expect no answer to a question any more."""
         del self.asks[ask_id]
         self.deadlines.clear((AskTimer.ANSWER, ask_id))
+
+    def may_yield(self, stream: Stream) -> None:
+        """Look at this stream where room is needed: what it keeps has changed, or for whom (rule R10)."""
+        self.yielding[stream.stream_id] = None
 
     def touch(self, connection_id: ConnectionId) -> None:
         """Look at this connection after the input: it may have something to write."""
@@ -333,6 +342,7 @@ class Registry:
         copy.keys = self.keys.fork()
         copy.wrong_tokens = self.wrong_tokens.fork()
         copy.deadlines = self.deadlines.fork()
+        copy.yielding = self.yielding.copy()
         copy.effects = []
         copy.touched = {}
         return copy
@@ -350,7 +360,6 @@ class Registry:
             self.keys.snapshot(now),
             self.wrong_tokens.snapshot(now),
             self.deadlines.snapshot(now),
-            self.make_room_at,
             self.service,
         )
 

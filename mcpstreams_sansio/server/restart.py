@@ -47,6 +47,7 @@ def recover(registry: Registry, recorded: Recorded) -> None:
         stream = _revived(known)
         registry.add(stream)
         registry.total_bytes += stream.log.size
+        registry.may_yield(stream)
         if known.reason is not None:
             registry.bury(stream)
         else:

@@ -8,8 +8,8 @@ from mcpstreams_sansio.server.stream import Stream
 from mcpstreams_sansio.server.table import StreamState
 
 _STEPS = 16
-"""Room is looked for at most once for so many parts of a limit that are added: the search, which looks at every stream
-or entry, then costs a bounded amount for each byte."""
+"""Where room is made, so many parts of a limit are made at once: the search, which looks at streams and entries, then
+costs a bounded amount for each byte."""
 
 
 def drop_aged(registry: Registry, stream: Stream) -> None:
@@ -78,19 +78,19 @@ def shrink(registry: Registry, stream: Stream, size: int, least: int = 0) -> Non
 
 
 def make(registry: Registry) -> list[Stream]:
-    """Make room in the order of rule R10, if it is needed and was not looked for just before.
+    """Make room in the order of rule R10, if a new stream finds none.
+
+    Somewhat more is made than was asked for, so that streams are not looked at for every few bytes. If all that may go
+    has gone and there is no room still, nothing is looked at again before something has changed about it.
 
     Returns:
         The completed streams that have to go as a whole, oldest first.
     """
     limit = registry.config.max_total_bytes
-    if registry.total_bytes <= limit:
-        registry.make_room_at = 0
-        return []
-    if registry.total_bytes <= registry.make_room_at:
+    if registry.total_bytes < limit:
         return []
     target = limit - limit // _STEPS
-    streams = [stream for stream in registry.streams.values() if stream.state is not StreamState.GONE]
+    streams = sorted((registry.streams[name] for name in registry.yielding), key=lambda stream: stream.number)
     _drop_entries(registry, streams, target)
     leaving, excess = [], registry.total_bytes - target
     for stream in _whole(streams):
@@ -98,8 +98,8 @@ def make(registry: Registry) -> list[Stream]:
             break
         leaving.append(stream)
         excess -= stream.log.size
-    remaining = registry.total_bytes - sum(stream.log.size for stream in leaving)
-    registry.make_room_at = remaining + max(1, limit // _STEPS)
+    if excess > 0:
+        registry.yielding.clear()
     return leaving
 
 

@@ -143,6 +143,8 @@ class Stream:
     """When it may be attached `max_resumes` times in a row again: each attachment puts it off (rule Q11h)."""
     reason: Reason | None = None
     """Why it is gone, or why its application may not go on."""
+    number: int = 0
+    """How many streams are older."""
 
     def step(self, signal: StreamSignal) -> None:
         """Follow the table: the only place where a stream changes its state."""

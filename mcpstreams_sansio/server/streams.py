@@ -122,9 +122,11 @@ class ServerStreams:
         registry = self._registry
         for event in events:
             self._apply(event, now)
-        for stream in room.make(registry):
-            lifecycle.evict(registry, stream)
         delivery.flush(registry)
+        for stream in room.make(
+            registry
+        ):  # of what was written just now too, or the next call finds less than it could
+            lifecycle.evict(registry, stream)
         batch = registry.gate.next_batch()
         effects, registry.effects = registry.effects, []
         if batch is not None:

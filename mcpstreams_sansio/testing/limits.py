@@ -6,8 +6,8 @@ moment of it once, whoever comes there. What a client keeps shows by what its ca
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Final, TypeAlias, final
+from collections.abc import Sequence
+from typing import Final, final
 
 from mcpstreams_sansio.ids import StreamId
 from mcpstreams_sansio.server.calls import StreamKind
@@ -51,16 +51,15 @@ class WatchedServer:
             Violation: Something is kept that may not be, or is not counted.
         """
         registry = self._machine._registry
-        counted, room_at, limit = _counted(registry), registry.make_room_at, registry.config.max_total_bytes
-        spare = {stream.stream_id: _spare(stream) for stream in _alive(registry)} if counted[1] * 2 > limit else {}
+        counted, limit = _counted(registry), registry.config.max_total_bytes
         # What is due is done before the input itself, and may make room.
         full = isinstance(event, CallReceived) and counted[1] >= limit and not is_due(self.next_deadline(), now)
         running = isinstance(event, SendMessage | AskPeer) and _runs(registry, event.stream_id)
         effects = self._machine.handle(event, now)
         if counted != _counted(registry):
             _check_counts(registry)
-        if registry.total_bytes > max(limit, room_at):
-            _check_room(registry, spare)
+        if registry.total_bytes >= limit:
+            _check_room(registry)
         if isinstance(event, CallReceived) and full:
             _check_admission(registry, event.stream_id)
         if isinstance(event, SendMessage | AskPeer) and running:
@@ -78,14 +77,6 @@ class WatchedServer:
     def snapshot(self, now: float) -> tuple[object, ...]:
         """Return what decides its future, with times relative to `now`."""
         return self._machine.snapshot(now)
-
-
-_Spare: TypeAlias = tuple[int, int]
-"""What of a stream may go where room is needed: up to which position anything, and up to which notifications."""
-
-
-def _alive(registry: Registry) -> Iterator[Stream]:
-    return (stream for stream in registry.streams.values() if stream.state is not StreamState.GONE)
 
 
 def _counted(registry: Registry) -> tuple[int, int]:
@@ -125,41 +116,30 @@ def _check_counts(registry: Registry) -> None:
         raise Violation(_MEMORY, "something names streams, and there is none")
 
 
-def _check_room(registry: Registry, spare: Mapping[StreamId, _Spare]) -> None:
-    """Check that nothing is kept beyond the room there is, unless it may never go (rule R10).
-
-    Room was looked for before anything was written. So what was sent just now stays until it is looked for again, and
-    that is only once somewhat more is kept.
-
-    Args:
-        registry: What is kept, and more than there is room for.
-        spare: What could go of each stream before.
+def _check_room(registry: Registry) -> None:
+    """Check that nothing is kept where a new stream finds no room, unless it may never go (rule R10).
 
     Raises:
         Violation: Something is.
     """
-    for stream in _alive(registry):
-        if stream.stream_id in spare and _has_spare(registry, stream, spare[stream.stream_id]):
+    for stream in registry.streams.values():
+        if stream.state is not StreamState.GONE and _has_spare(registry, stream):
             text = f"{registry.total_bytes} bytes are kept, and not all that may go of {stream.stream_id} has gone"
             raise Violation(_MEMORY, text)
 
 
-def _spare(stream: Stream) -> _Spare:
+def _has_spare(registry: Registry, stream: Stream) -> bool:
+    """Return whether something of a stream could go: if so, it is the oldest such entry that goes first."""
     log, last = stream.log, stream.log.produced
     if stream.state is StreamState.COMPLETED and log.claimable == last:
-        return last, last
+        return True
     given = last if stream.attachment is None else stream.attachment.position
     sent = log.claimable if stream.tags is Tags.SEQUENCE else log.sent
-    return min(log.confirmed, given), min(sent, given)
-
-
-def _has_spare(registry: Registry, stream: Stream, was: _Spare) -> bool:
-    """Return whether something could go before an input and after it: if so, it is the oldest such entry that goes."""
-    anything, notifications = map(min, was, _spare(stream))
+    anything, notifications = min(log.confirmed, given), min(sent, given)
     least = 0 if stream.complete else registry.config.keep_bytes
-    for entry in stream.log.entries():
+    for entry in log.entries():
         if entry.sequence <= anything or (entry.kind is EntryKind.NOTIFICATION and entry.sequence <= notifications):
-            return stream.log.size - len(entry.payload) >= least
+            return log.size - len(entry.payload) >= least
     return False
 
 

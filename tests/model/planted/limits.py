@@ -9,7 +9,7 @@ from mcpstreams_sansio.client.config import ClientConfig
 from mcpstreams_sansio.client.ledger import Ledger
 from mcpstreams_sansio.client.positions import Positions
 from mcpstreams_sansio.ids import Owner
-from mcpstreams_sansio.server import production, registry, room, stream
+from mcpstreams_sansio.server import attachments, delivery, lifecycle, production, registry, room, stream
 from mcpstreams_sansio.server.effects import SendMore
 from mcpstreams_sansio.server.log import StreamLog
 from mcpstreams_sansio.server.registry import StreamTimer
@@ -37,6 +37,37 @@ def opens_streams_without_room(patch: Patch) -> None:
 def never_makes_room(patch: Patch) -> None:
     """However much is kept, all of it stays."""
     patch.setattr(room, "make", lambda _: [])
+
+
+@planted(
+    "rule R10",
+    Found("multiplexed marker messages=0 room=300", "memory within limits", 4),
+)
+def makes_room_before_it_writes(patch: Patch) -> None:
+    """What was written just now stays until the next message, which may be the call that found no room."""
+
+    def flush(inner: Callable[..., None], known: registry.Registry) -> None:
+        for leaving in make(known):
+            lifecycle.evict(known, leaving)
+        inner(known)
+
+    make = room.make
+    patch.setattr(room, "make", lambda _: [])
+    around(patch, delivery, "flush", flush)
+
+
+@planted(
+    "rule R10",
+    Found("multiplexed marker messages=0 room=300", "memory within limits", 4),
+)
+def looks_at_nobody_who_has_gone(patch: Patch) -> None:
+    """A stream that is detached is not looked at where room is needed, although its end was written."""
+
+    def untie(inner: Callable[..., None], known: registry.Registry, leaving: stream.Stream) -> None:
+        inner(known, leaving)
+        known.yielding.pop(leaving.stream_id, None)
+
+    around(patch, attachments, "untie", untie)
 
 
 @planted(

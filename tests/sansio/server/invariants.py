@@ -103,6 +103,7 @@ def check_counts(registry: Registry, alive: list[Stream]) -> None:
     assert registry.alive == len(alive)
     assert registry.total_bytes == sum(stream.log.size for stream in alive)
     assert registry.quotas == Tally(dict(Counter(stream.owner for stream in alive)))
+    assert set(registry.yielding) <= {stream.stream_id for stream in alive}, "nothing goes of what is gone"
     assert registry.works == Tally(dict(Counter(registry.working.values())))
     assert sum(map(len, registry.bound.values())) == sum(stream.scope is not None for stream in alive)
     assert all(registry.bound.values()), "a scope without streams is forgotten"

@@ -6,6 +6,7 @@ import attrs
 import pytest
 
 from mcpstreams_sansio.ids import StreamId
+from mcpstreams_sansio.server import room
 from mcpstreams_sansio.server.calls import StreamKind
 from mcpstreams_sansio.server.config import StreamsConfig
 from mcpstreams_sansio.server.log import StreamLog
@@ -198,15 +199,31 @@ def test_a_crowded_moment_does_not_raise_the_limit_for_ever() -> None:
     assert total(talk) <= ROOM.max_total_bytes
 
 
-def test_where_there_is_no_room_to_be_made_it_is_not_looked_for_at_every_message() -> None:
+def test_what_has_nothing_to_give_is_not_looked_at_again_before_it_changes() -> None:
     talk = Conversation(ROOM)
-    away(talk, "away", 1)
-    chatter(talk, "away", 17_000)
-    looked = talk.machine._registry.make_room_at
-    talk.say(0, stream="away")
-    assert talk.machine._registry.make_room_at == looked
-    chatter(talk, "away", 2_000)
-    assert talk.machine._registry.make_room_at > looked
+    for number in (1, 2):
+        away(talk, f"s{number}", number)
+        chatter(talk, f"s{number}", 17_000)
+    registry = talk.machine._registry
+    assert (total(talk) > ROOM.max_total_bytes, registry.yielding) == (True, {})
+    room_needed = registry.fork()
+    room_needed.yielding = dict.fromkeys(room_needed.streams)
+    assert room.make(room_needed) == []
+    assert room_needed.total_bytes == total(talk), "nothing would have been found there"
+
+
+@pytest.mark.rule("R10")
+def test_a_call_finds_the_room_that_the_write_before_it_made() -> None:
+    talk = Conversation(StreamsConfig(max_total_bytes=300))
+    lost = talk.connect()
+    lost.call(1, "s1", peer=MARKER, key="1" * 22)
+    lost.lose()
+    talk.respond("s1")
+    back = talk.connect()
+    back.call(1, "s1 again", peer=MARKER, key="1" * 22, attempt="a.2")
+    assert total(talk) < 300, "what was written goes, where a call would find no room"
+    back.call(2, "s2", peer=MARKER, key="2" * 22)
+    assert "error 2 too_many_streams" not in back.heard()
 
 
 # ------------------------------------------------------------------------------------------------------------- quotas
