@@ -47,8 +47,6 @@ class _Item:
 
     position: int
     size: int
-    event_id: str | None
-    """Its own id, by which a repetition is known."""
     cursor: str | None
     """What to present once it is taken: its own id, or that of something after it which is no item."""
 
@@ -174,7 +172,7 @@ class Positions:
     def take_up_item(self, size: int, event_id: str | None) -> int:
         """Take up a message that is given to the application; return its position."""
         self._advance()
-        self._unread.append(_Item(self.received, size, event_id, event_id))
+        self._unread.append(_Item(self.received, size, event_id))
         self.unread_bytes += size
         if event_id:
             self._event_ids[event_id] = self.received
@@ -182,7 +180,7 @@ class Positions:
 
     def leave_gap(self) -> int:
         """Give the application a gap in place of what was taken up last; return its position."""
-        self._unread.append(_Item(self.received, 0, None, None))
+        self._unread.append(_Item(self.received, 0, None))
         return self.received
 
     def note_cursor(self, event_id: str) -> None:
@@ -242,7 +240,7 @@ class Positions:
         self.cursor = self.saved_cursor = None
         self._event_ids.clear()
         for item in self._unread:
-            item.event_id = item.cursor = None
+            item.cursor = None
         if self.saved is not None:
             self._nameless = self.received
 
@@ -266,7 +264,7 @@ class Positions:
             return 0
         self.received = last_gone
         self.seen = max(self.seen, last_gone)
-        self._unread.append(_Item(last_gone, 0, None, _NO_CURSOR))
+        self._unread.append(_Item(last_gone, 0, _NO_CURSOR))
         return max(1, min(missing, lost))
 
     def _position_of(self, event_id: str | None) -> int | None:
@@ -316,7 +314,7 @@ class Positions:
             self._nameless,
             self._floor,
             self._path,
-            tuple((item.position, item.size, item.event_id, item.cursor) for item in self._unread),
+            tuple((item.position, item.size, item.cursor) for item in self._unread),
             tuple((item.position, item.size) for item in self._unsaved),
             tuple(self._event_ids.items()),
         )

@@ -136,8 +136,9 @@ def told_to_server(message: Message) -> str:
             key = "" if parse_call_key(params) is None else " key"
             return f"call {number_of(asked)}{key}" + ("" if attempt is None else f" #{attempt.number}")
         case Notification("notifications/mcpstreams/ack", params):
-            acks = ", ".join(f"{ack.stream_id} {ack.through}" for ack in read_ack_notification(params))
-            return f"ack {acks}"
+            acks = read_ack_notification(params)
+            assert all(ack.resume_token == Secret(f"token of {ack.stream_id}") for ack in acks), "rule R6"
+            return "ack " + ", ".join(f"{ack.stream_id} {ack.through}" for ack in acks)
         case Notification("notifications/cancelled", dict(params)):
             key = "" if parse_call_key(params) is None else " key"
             return f"cancelled {number_of(params['requestId'])}{key}"

@@ -29,6 +29,12 @@ def test_the_highest_position_of_a_stream_is_acknowledged() -> None:
     assert not acks.waiting
 
 
+@pytest.mark.rule("R6")
+def test_the_latest_token_of_a_stream_names_it() -> None:
+    anew = Ack(StreamId("a"), 3, Secret("another token"))
+    assert wanting(ack("a", 3), anew).take() == (anew,)
+
+
 def test_beyond_the_limit_the_oldest_is_left_to_the_servers_own_time() -> None:
     acks = wanting(ack("a", 1), ack("b", 1), ack("a", 2), ack("c", 1), most=2)
     assert acks.take() == (ack("a", 2), ack("c", 1))

@@ -58,6 +58,7 @@ def test_a_stream_may_be_resumed_unless_its_max_is_0() -> None:
         (Window(10, 1_000), 1, 500, True),
         (Window(10, 1_000), 1, 499, False),
         (Window(1, 1_000), 1, 0, True),
+        (Window(10, 1), 1, 1, True),
         (Window(0, 0), 0, 0, False),
         (None, 1_000, 10**9, False),
     ],
@@ -72,6 +73,59 @@ def test_half_of_a_window_is_to_be_acknowledged(window: Window | None, taken: in
 
 def test_a_call_without_a_stream_has_nothing_to_acknowledge() -> None:
     assert not call().must_acknowledge()
+
+
+@pytest.mark.rule("R23")
+@pytest.mark.parametrize(
+    ("sizes", "full"), [([50, 50], False), ([1, 1, 1], True), ([100], False), ([101], True), ([100, 1], True)]
+)
+def test_a_call_is_full_once_it_holds_more_than_it_has_room_for(sizes: list[int], *, full: bool) -> None:
+    made = call()
+    for size in sizes:
+        made.positions.take_up_item(size, None)
+    assert made.is_full(attrs.evolve(CONFIG, max_unread=2, max_unread_bytes=100)) == full
+
+
+@pytest.mark.rule("R6", "R23")
+@pytest.mark.parametrize(
+    ("room", "window", "sizes", "must"),
+    [
+        ((10, 1_000), None, [0] * 5, True),
+        ((10, 1_000), None, [0] * 4, False),
+        ((10, 1_000), None, [500], True),
+        ((10, 1_000), None, [499], False),
+        ((1, 1_000), None, [0], True),
+        ((10, 1), None, [1], True),
+        ((100, 10_000), Window(10, 1_000), [0] * 5, True),
+        ((100, 10_000), Window(10, 1_000), [0] * 4, False),
+        ((100, 10_000), Window(10, 1_000), [500], True),
+        ((100, 10_000), Window(10, 1_000), [499], False),
+        ((100, 10_000), Window(1, 1_000), [0], True),
+        ((100, 10_000), Window(10, 1), [1], True),
+        ((100, 10_000), Window(0, 0), [], False),
+    ],
+)
+def test_half_of_the_room_or_of_a_window_that_is_taken_has_to_be_saved(
+    room: tuple[int, int], window: Window | None, sizes: list[int], *, must: bool
+) -> None:
+    config = attrs.evolve(CONFIG, max_unread=room[0], max_unread_bytes=room[1])
+    kept, other = call(attrs.evolve(STREAM, window=window)), call(attrs.evolve(STREAM, window=window))
+    kept.positions.saved = 0
+    for made in (kept, other):
+        for size in sizes:
+            made.positions.take_up_item(size, None)
+        made.positions.take(len(sizes))
+    assert kept.must_be_saved(config) == must
+    assert not other.must_be_saved(config), "its application keeps nothing"
+
+
+def test_each_attempt_counts_once_and_what_was_in_vain_is_forgiven() -> None:
+    made = call()
+    for _ in range(3):
+        made.efforts.begin()
+    assert (made.efforts.total, made.efforts.in_vain) == (3, 3)
+    made.efforts.progress()
+    assert (made.efforts.total, made.efforts.in_vain) == (3, 0)
 
 
 @pytest.mark.rule("R23")

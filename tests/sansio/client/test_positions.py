@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mcpstreams_sansio.client.effects import Unread
 from mcpstreams_sansio.client.positions import Place, Positions
 
 
@@ -148,6 +149,12 @@ def test_a_gap_that_leads_no_further_is_none() -> None:
     assert positions.jump(first_available=0, lost=1) is None
 
 
+def test_what_is_gone_up_to_the_last_message_that_was_received_is_no_gap_either() -> None:
+    positions = received(10, 10)
+    assert positions.jump(first_available=4, lost=2) == 0
+    assert (positions.received, positions.unread) == (3, 2), "no item is added"
+
+
 def test_a_server_that_counts_nothing_lost_where_something_is_missing_is_not_believed() -> None:
     assert received().jump(first_available=4, lost=0) == 1
 
@@ -156,6 +163,72 @@ def test_a_call_that_goes_on_elsewhere_begins_with_what_was_taken() -> None:
     positions = Positions.at(7, "e7")
     assert (positions.received, positions.taken, positions.after, positions.header_cursor) == (7, 7, 7, "e7")
     assert positions.place(8) is Place.NEXT
+    positions.take_up("e8")
+    assert positions.told == 8, "nothing keeps it there unless that is said"
+
+
+@pytest.mark.rule("R23")
+def test_where_a_call_is_kept_its_server_is_told_what_is_saved() -> None:
+    positions = Positions.at(7, "e7", stored=True)
+    positions.take_up_item(10, "e8")
+    assert positions.take(8) == 10
+    assert (positions.taken, positions.told, positions.told_cursor, positions.unsaved_bytes) == (8, 7, "e7", 10)
+    assert positions.save(8, "e8") == 10
+    assert (positions.told, positions.told_cursor, positions.unsaved_bytes) == (8, "e8", 0)
+
+
+def test_an_old_save_takes_nothing_back_and_one_of_the_same_position_may_name_it_anew() -> None:
+    positions = Positions.at(7, "e7", stored=True)
+    assert positions.save(6, "e6") == 0
+    assert (positions.told, positions.told_cursor) == (7, "e7")
+    assert positions.save(7, "e7 in other words") == 0
+    assert (positions.told, positions.told_cursor) == (7, "e7 in other words")
+
+
+def test_a_call_that_is_not_kept_does_not_become_one_by_being_saved() -> None:
+    positions = Positions.at(7, "e7")
+    assert positions.save(7, "e7") == 0
+    positions.take_up("e8")
+    assert positions.told == 8
+
+
+@pytest.mark.rule("Q5g", "R23")
+def test_what_stands_at_the_cursor_that_is_saved_is_known_when_it_comes_again() -> None:
+    positions = Positions.at(7, "e7", stored=True)
+    positions.take_up_item(10, "e8")
+    positions.take(8)
+    positions.begin_path()
+    assert positions.place(None, "e7") is Place.REPEATED, "from a server that replays inclusively"
+    assert positions.repeat(None, "e7") == 7
+
+
+@pytest.mark.rule("R23")
+def test_of_what_is_over_nothing_is_unread_or_unsaved() -> None:
+    positions = Positions.at(7, "e7", stored=True)
+    positions.take_up_item(10, "e8")
+    positions.take_up_item(20, "e9")
+    positions.take(8)
+    positions.conclude()
+    assert (positions.told, positions.unread, positions.unread_bytes) == (9, 0, 0)
+    assert (positions.unsaved, positions.unsaved_bytes) == (0, 0)
+
+
+def test_each_item_that_is_unread_says_where_the_call_stands_once_it_is_taken() -> None:
+    positions = received(10)
+    positions.take_up_item(10, None)
+    positions.take_up("e4")
+    positions.take_up_item(10, None)
+    assert positions.unread_items() == (Unread(2, 2, "e2"), Unread(3, 4, "e4"), Unread(5, 5, "e4"))
+
+
+@pytest.mark.rule("R10")
+def test_a_gap_takes_no_room_in_bytes() -> None:
+    positions = received(10)
+    positions.take_up(None)
+    assert positions.leave_gap() == 3
+    assert (positions.unread, positions.unread_bytes) == (2, 10)
+    assert positions.take(3) == 10
+    assert positions.unread_bytes == 0
 
 
 def test_what_was_passed_over_is_known_to_exist() -> None:
