@@ -76,7 +76,7 @@ def attach(ledger: Ledger, event: AttachCall) -> None:
         assert answer.id is not None, "an input is checked first"
         call.asks.set(answer.id, Outstanding(answer))
     _begin(ledger, call)
-    if ledger.link is not None and ledger.shared is None and call.call_id in ledger.calls:
+    if call.call_id in ledger.calls:
         answering.send_waiting(ledger, call)
 
 

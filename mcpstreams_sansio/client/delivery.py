@@ -84,7 +84,7 @@ def _owner(ledger: Ledger, path: ConnectionId, message: Request | Notification, 
     A message of another stream is nobody's: what one stream says can not reach another (rule Q11g). Neither is one
     without a tag where the stream's have one (rule R4).
     """
-    call = ledger.call_of(path) if path in ledger.exchanges else _named(ledger, message, tag)
+    call = ledger.call_of(path) if path in ledger.exchanges else _named(ledger, message)
     if call is None or not call.keyed:
         return call
     if tag is None or call.stream is None or call.stream.stream_id != tag.stream_id:
@@ -92,8 +92,8 @@ def _owner(ledger: Ledger, path: ConnectionId, message: Request | Notification, 
     return call
 
 
-def _named(ledger: Ledger, message: Request | Notification, tag: Tag | None) -> Call | None:
-    stream_id = tag.stream_id if tag is not None else stream_hint(message)
+def _named(ledger: Ledger, message: Request | Notification) -> Call | None:
+    stream_id = stream_hint(message)
     call_id = None if stream_id is None else ledger.streams.get(stream_id)
     if call_id is None and message.method == PROGRESS:
         token = (message.params or {}).get(PROGRESS_TOKEN)
@@ -170,7 +170,7 @@ def _receive_notification(ledger: Ledger, event: MessageReceived, message: Notif
     if call is None:
         ledger.effects.append(UnclaimedMessage(event.connection_id, message))
     elif _is_next(ledger, call, event, tag) and not _is_passed_over(ledger, call, event, tag):
-        plain = untagged(message) if call.keyed else message
+        plain = untagged(message)
         assert isinstance(plain, Notification), "taking a tag off changes no kind"
         event_id = _event_id(ledger, event.connection_id, event.event_id)
         position = call.positions.take_up_item(event.size, event_id)

@@ -252,7 +252,7 @@ def _send_first(ledger: Ledger, call: Call, path: ConnectionId) -> None:
 
 def _send_request(ledger: Ledger, call: Call, path: ConnectionId) -> None:
     """Send the request; a re-send is the same request with another attempt number (rules R14, R21.2)."""
-    extra = own_meta(key=call.key, attempt=_attempt(ledger, call)) if call.keyed else None
+    extra = own_meta(key=call.key, attempt=_attempt(call)) if call.keyed else None
     ledger.send(path, Request(call.request_id, call.method, with_meta(call.params, extra)))
 
 
@@ -263,7 +263,7 @@ def _resume(ledger: Ledger, call: Call, path: ConnectionId) -> None:
     request = resume_request(ledger.expect_reply(call), stream.ref)
     if call.keyed:
         after = call.positions.after
-        extra = own_meta(attempt=_attempt(ledger, call), after=after)
+        extra = own_meta(attempt=_attempt(call), after=after)
         request = Request(request.id, request.method, with_meta(request.params, extra))
         call.acked, call.unacked_bytes = after, 0
         acknowledging.spare(ledger, call)
@@ -271,5 +271,5 @@ def _resume(ledger: Ledger, call: Call, path: ConnectionId) -> None:
     ledger.send(path, request, header)
 
 
-def _attempt(ledger: Ledger, call: Call) -> Attempt:
+def _attempt(call: Call) -> Attempt:
     return Attempt(call.client, call.attempt)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from mcpstreams_sansio.client.inputs import SavedCall
+from mcpstreams_sansio.client.effects import SendOnPath
+from mcpstreams_sansio.client.inputs import AttachCall, CallSaved, SavedCall
 from mcpstreams_sansio.client.table import CallState
-from mcpstreams_sansio.ids import Secret, StreamId
-from mcpstreams_sansio.wire.jsonrpc import ErrorResponse
-from mcpstreams_sansio.wire.marker import Window
-from tests.sansio.client.conversation import CONFIG, DRAFT, Conversation
+from mcpstreams_sansio.ids import CallId, Entropy, Secret, StreamId
+from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, Request, Response
+from mcpstreams_sansio.wire.marker import Attempt, Window
+from mcpstreams_sansio.wire.meta import read_attempt
+from tests.sansio.client.conversation import CONFIG, DRAFT, Conversation, progress
 
 SAVED = SavedCall(
     "elsewhere-7",
@@ -69,10 +71,78 @@ def test_a_saved_call_without_a_stream_is_sent_again_under_its_key() -> None:
     assert talk.attach(lost) == ["1: tries resend", "c1 <- call elsewhere-7 key #4"]
 
 
+@pytest.mark.rule("P15", "R21")
+@pytest.mark.parametrize("half", [attrs.evolve(SAVED, stream_id=None), attrs.evolve(SAVED, resume_token=None)])
+def test_a_stream_that_is_half_known_brings_nothing_back(half: SavedCall) -> None:
+    talk = Conversation()
+    talk.link_up()
+    assert talk.attach(attrs.evolve(half, taken=0)) == ["1: tries resend", "c1 <- call elsewhere-7 key #4"]
+
+
+@pytest.mark.rule("Q4a", "R27")
+def test_a_saved_call_is_told_of_its_progress_by_the_token_that_it_was_made_with() -> None:
+    talk = Conversation(server=DRAFT)
+    talk.link_up()
+    unkeyed = attrs.evolve(SAVED, key=None, instance=None)
+    talk.attach(attrs.evolve(unkeyed, params={"name": "tool", "_meta": {"progressToken": 7}}))
+    assert talk.says(progress(1, 7)) == ["1: progress 1 @5"]
+    assert talk.says(progress(1, "elsewhere-7")) == ["c1: stray progress 1"]
+    talk.detach()
+    talk.attach(unkeyed)
+    assert talk.says(progress(1, "elsewhere-7")) == ["2: progress 1 @5"], "where it named none, its id is one"
+
+
+@pytest.mark.rule("R14")
+def test_attempts_of_a_call_that_is_not_kept_any_further_count_for_who_makes_them() -> None:
+    talk = Conversation()
+    talk.link_up()
+    saved = attrs.evolve(SAVED, client="elsewhere")
+    for number, (stored, client) in enumerate([(False, "instance"), (True, "elsewhere")], start=1):
+        talk.calls += 1
+        effects = talk.effects(AttachCall(CallId(number), saved, Entropy(b"x" * 32), stored))
+        if stored:
+            effects = talk.effects(CallSaved(CallId(number), talk.save(number)))
+        (sent,) = (effect.message for effect in effects if isinstance(effect, SendOnPath))
+        assert isinstance(sent, Request)
+        assert read_attempt(sent.params) == Attempt(client, 4)
+        talk.detach(number)
+
+
+@pytest.mark.rule("Q13")
+def test_a_saved_cursor_of_http_is_not_presented_on_a_shared_connection() -> None:
+    talk = Conversation()
+    talk.link_up()
+    assert talk.attach(attrs.evolve(SAVED, event_id="e4")) == ["1: tries resume", "c1 <- resume s1 after 4 #4"]
+
+
+@pytest.mark.rule("R24")
+@pytest.mark.parametrize("http", [False, True])
+def test_saved_answers_go_with_the_call_as_many_as_are_remembered(http: bool) -> None:
+    talk = Conversation(http=http, config=attrs.evolve(CONFIG, max_asks=2))
+    saved = attrs.evolve(SAVED, answers=(Response("q1", {}), Response("q2", {})))
+    assert talk.attach(saved) == []
+    talk.detach()
+    talk.link_up()
+    paths = (1, 2, 3) if http else (1, 1, 1)
+    assert talk.attach(saved) == [
+        "2: tries resume",
+        f"c{paths[0]} <- resume s1 after 4 #4",
+        f"c{paths[1]} <- result q1",
+        f"c{paths[2]} <- result q2",
+    ]
+
+
 def test_a_saved_call_with_nothing_to_bring_it_back_has_its_outcome_at_once() -> None:
     talk = Conversation()
     talk.link_up()
     lost = attrs.evolve(SAVED, stream_id=None, resume_token=None, key=None)
+    assert talk.attach(lost) == ["1: ends with doubt: connection lost @4"]
+
+
+def test_its_answers_are_nobodys_then() -> None:
+    talk = Conversation(http=True)
+    talk.link_up()
+    lost = attrs.evolve(SAVED, stream_id=None, resume_token=None, key=None, answers=(Response("q1", {}),))
     assert talk.attach(lost) == ["1: ends with doubt: connection lost @4"]
 
 

@@ -8,7 +8,8 @@ import pytest
 from mcpstreams_sansio.client.config import ClientConfig
 from mcpstreams_sansio.client.table import CallState
 from mcpstreams_sansio.ids import RequestId, Secret, StreamId
-from mcpstreams_sansio.wire.jsonrpc import Notification, Response
+from mcpstreams_sansio.wire.jsonrpc import JSONValue, Notification, Response
+from mcpstreams_sansio.wire.marker import Window
 from mcpstreams_sansio.wire.streams import ResumeInterval, StreamCreate, create_notification
 from mcpstreams_sansio.wire.tags import tagged
 from tests.sansio.client.conversation import CONFIG, DRAFT, Conversation, progress, request_id
@@ -134,6 +135,23 @@ def test_progress_without_a_tag_is_told_by_its_token() -> None:
     assert talk.says(progress(1, "7")) == ["c1: stray progress 1"], "7 and text 7 are two tokens"
 
 
+@pytest.mark.rule("Q4a")
+@pytest.mark.parametrize("token", [None, True, 1.0, [], {}])
+def test_a_progress_token_that_is_none_names_no_call(token: JSONValue) -> None:
+    talk = Conversation(server=DRAFT)
+    talk.link_up()
+    talk.call({"name": "tool", "_meta": {"progressToken": 1}})
+    strange = Notification("notifications/progress", {"progressToken": token, "progress": 1})
+    assert talk.says(strange) == ["c1: stray progress 1"]
+
+
+@pytest.mark.rule("P2", "R4")
+def test_without_the_marker_a_tag_is_no_position_and_is_shown_to_nobody() -> None:
+    talk = following(draft=True)
+    assert talk.says(tagged(progress(1), StreamId("s1"), 9)) == ["1: progress 1 @2"]
+    assert talk.says(tagged(Response(request_id(1), {}), StreamId("s1"), 9)) == ["1: ends with result @3"]
+
+
 def test_of_two_calls_with_one_progress_token_the_first_hears_of_it() -> None:
     talk = Conversation(server=DRAFT)
     talk.link_up()
@@ -253,6 +271,21 @@ def test_a_later_create_of_the_same_stream_brings_a_new_token_and_changes_no_pos
     assert talk.progresses(3) == ["1: progress 2 @3"]
 
 
+@pytest.mark.rule("P26", "R6")
+def test_what_a_later_create_leaves_out_stays_as_it_was() -> None:
+    talk = Conversation()
+    talk.link_up()
+    talk.call()
+    talk.creates(interval=ResumeInterval(min=5), window=Window(4, 10_000))
+    talk.creates()
+    talk.progresses(2)
+    assert talk.take(2) == ["c1 <- ack s1 2"]
+    talk.link_down()
+    talk.link_up()
+    assert talk.wait(4.9) == []
+    assert talk.wait(0.1) == ["1: tries resume", "c2 <- resume s1 after 2 #2"]
+
+
 @pytest.mark.rule("Q11f")
 def test_a_second_stream_for_one_request_is_left_alone() -> None:
     talk = following()
@@ -280,13 +313,27 @@ def test_on_a_shared_connection_a_create_without_a_request_can_only_renew_a_stre
     assert talk.sends(create, 1) == []
     assert talk.sends(progress(1), 2) == ["c1: stray progress 1"]
     talk.creates()
-    assert talk.sends(create, 1) == []
+    later = StreamCreate(StreamId("s1"), Secret("token of s1"), None, ResumeInterval(min=5))
+    assert talk.sends(create_notification(later), 1) == []
     assert talk.progresses(2) == ["1: progress 1 @2"]
+    talk.link_down()
+    talk.link_up()
+    assert talk.wait(4.9) == []
+    assert talk.wait(0.1) == ["1: tries resume", "c2 <- resume s1 after 1 #2"]
 
 
 @pytest.mark.rule("Q11g")
 def test_a_stream_of_another_call_can_not_be_announced_again_as_ones_own() -> None:
     talk = following(calls=2)
+    stolen = StreamCreate(StreamId("s1"), Secret("t"), request_id(2))
+    assert talk.sends(create_notification(stolen), 1) == []
+    assert talk.progresses(2, number=1) == ["1: progress 1 @2"]
+
+
+@pytest.mark.rule("Q11g")
+def test_nor_as_that_of_a_call_that_has_none_yet() -> None:
+    talk = following()
+    talk.call()
     stolen = StreamCreate(StreamId("s1"), Secret("t"), request_id(2))
     assert talk.sends(create_notification(stolen), 1) == []
     assert talk.progresses(2, number=1) == ["1: progress 1 @2"]
@@ -354,6 +401,17 @@ def test_an_end_beyond_what_is_missing_is_a_gap() -> None:
     assert talk.state() is CallState.WAITING
 
 
+@pytest.mark.rule("R4")
+def test_what_an_end_tells_of_the_messages_before_it_holds_on_the_next_path() -> None:
+    talk = following()
+    assert talk.ends(4) == [], "the answer stands at 3"
+    talk.link_down()
+    talk.link_up()
+    talk.wait(2.0)
+    assert talk.fails(2) == [], "so 2 is none"
+    assert talk.state() is CallState.WAITING
+
+
 def test_an_end_of_nothing_is_ignored() -> None:
     talk = following()
     assert talk.ends(2, number=9) == []
@@ -417,9 +475,12 @@ def test_a_pause_that_was_asked_for_holds_until_a_new_path_delivers() -> None:
     assert talk.wait(4.0) == ["1: tries resume", "c4 <- resume s1 after 1 #4 at s1_1"]
 
 
-def test_c5_a_position_of_a_session_that_is_over_is_no_cursor() -> None:
+@pytest.mark.parametrize("sessions", [1, 2, 3])
+def test_c5_a_position_of_a_session_that_is_over_is_no_cursor(sessions: int) -> None:
     talk = Conversation(http=True, server=DRAFT)
-    talk.link_up()
+    for _ in range(sessions):
+        talk.link_down()
+        talk.link_up()
     talk.call()
     talk.accepts(1)
     talk.link_down()
