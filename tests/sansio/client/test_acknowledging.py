@@ -56,6 +56,18 @@ def test_half_of_the_window_in_bytes_too() -> None:
 
 
 @pytest.mark.rule("R6")
+def test_after_an_acknowledgement_or_a_resume_no_byte_counts_twice() -> None:
+    talk = following(Window(1_000, 202))
+    assert talk.take(2) == ["c1 <- ack s1 2"]
+    assert talk.take(3) == [], "100 bytes of 202"
+    talk.link_down()
+    talk.link_up()
+    assert talk.wait(1.0) == ["1: tries resume", "c2 <- resume s1 after 3 #2"]
+    assert talk.take(4) == []
+    assert talk.take(5) == ["c2 <- ack s1 5"]
+
+
+@pytest.mark.rule("R6")
 def test_those_of_several_streams_go_together() -> None:
     talk = following(calls=2)
     talk.take(3, 1)
@@ -119,6 +131,23 @@ def test_a_resume_says_it_too() -> None:
     talk.take(3)
     assert talk.wait(1.0) == ["1: tries resume", "c2 <- resume s1 after 3 #2"]
     assert talk.wait(10.0) == []
+
+
+@pytest.mark.rule("R6")
+def test_what_another_call_has_to_say_waits_no_longer_for_that() -> None:
+    talk = following(calls=2)
+    talk.take(3, 1)
+    talk.take(3, 2)
+    talk.cancel(1)
+    assert talk.wait(5.0) == ["c1 <- ack s2 3"]
+
+
+def test_with_the_last_one_that_waits_goes_its_deadline() -> None:
+    talk = following()
+    talk.take(3)
+    assert talk.streams.next_deadline() == 5.0
+    talk.cancel()
+    assert talk.streams.next_deadline() == CONFIG.cancel_patience
 
 
 def test_a_call_that_fails_leaves_nothing_to_acknowledge_but_what_was_wanted_before() -> None:

@@ -94,6 +94,25 @@ def test_what_waits_is_forgotten_with_its_question_and_with_its_call() -> None:
     assert talk.accepts(3) == []
 
 
+@pytest.mark.rule("R24")
+def test_what_waits_is_forgotten_with_a_call_that_is_let_go() -> None:
+    talk = asked(questions=1)
+    pings(talk, 11, 12, 13)
+    talk.answer("q1")
+    talk.detach()
+    assert talk.accepts(2) == ["c4 <- result 13"]
+
+
+def test_so_it_is_where_its_question_was_withdrawn_and_forgotten_before() -> None:
+    talk = asked(questions=4)
+    pings(talk, 11, 12, 13)
+    talk.answer("q1")
+    talk.withdraws(6, "q1", path=1)
+    assert talk.asks(7, "q5", path=1) == ["1: asked q5 @7"], "in the place of q1"
+    talk.detach()
+    assert talk.accepts(2) == ["c4 <- result 13"]
+
+
 def test_an_answer_that_waits_when_its_call_is_answered_is_dropped() -> None:
     talk = asked(questions=1)
     pings(talk, 11, 12)

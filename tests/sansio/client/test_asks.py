@@ -5,7 +5,7 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from mcpstreams_sansio.client.asks import Accepted, Asks, Open, Outstanding
+from mcpstreams_sansio.client.asks import Accepted, Ask, Asks, Open, Outstanding, Unsaved, Withdrawn
 from mcpstreams_sansio.ids import ConnectionId
 from mcpstreams_sansio.wire.jsonrpc import Response
 
@@ -79,6 +79,16 @@ def test_a_copy_goes_its_own_way() -> None:
     copy.lose_path(PATH)
     assert copy.snapshot() != asks.snapshot()
     assert attrs.evolve(Outstanding(ANSWER, PATH)) == asks.get("q")
+
+
+def test_questions_that_stand_otherwise_will_not_be_treated_alike() -> None:
+    stands: list[Ask] = [Open(), Withdrawn(), Unsaved(ANSWER), Accepted(ANSWER), Outstanding(ANSWER)]
+    snapshots = set()
+    for ask in [*stands, Outstanding(ANSWER, PATH), Outstanding(ANSWER, failures=1), Accepted(Response("q", {"a": 1}))]:
+        asks = Asks()
+        asks.set("q", ask)
+        snapshots.add(asks.snapshot())
+    assert len(snapshots) == len(stands) + 3
 
 
 def test_an_answer_shows_itself_to_nobody() -> None:

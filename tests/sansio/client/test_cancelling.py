@@ -10,7 +10,7 @@ from mcpstreams_sansio.client.table import CallState
 from mcpstreams_sansio.ids import CallId, ConnectionId
 from mcpstreams_sansio.wire.jsonrpc import ErrorResponse
 from mcpstreams_sansio.wire.refusals import Reason
-from tests.sansio.client.conversation import CONFIG, DRAFT, MARKER, Conversation, request_id
+from tests.sansio.client.conversation import CONFIG, DRAFT, MARKER, Conversation, progress, request_id
 
 CANCELLED = "1: ends with cancelled @1"
 
@@ -134,6 +134,7 @@ def test_a_cancellation_that_was_lost_is_told_again() -> None:
 @pytest.mark.rule("R22")
 def test_a_server_that_does_not_confirm_is_left_alone_after_a_while() -> None:
     talk = following()
+    talk.now += 100.0
     talk.cancel()
     assert talk.wait(CONFIG.cancel_patience) == []
     assert talk.state() is None
@@ -141,6 +142,7 @@ def test_a_server_that_does_not_confirm_is_left_alone_after_a_while() -> None:
 
 def test_a_server_that_can_not_be_reached_is_left_alone_after_a_while() -> None:
     talk = following()
+    talk.now += 100.0
     talk.cancel()
     talk.link_down()
     assert talk.wait(CONFIG.cancel_patience) == []
@@ -148,8 +150,17 @@ def test_a_server_that_can_not_be_reached_is_left_alone_after_a_while() -> None:
     assert not talk.streams.needs_link
 
 
+def test_nor_is_one_that_could_not_be_reached_when_the_call_was_cancelled() -> None:
+    talk = following()
+    talk.now += 100.0
+    talk.link_down()
+    assert talk.cancel() == [CANCELLED]
+    assert talk.wait(CONFIG.cancel_patience) == []
+    assert talk.state() is None
+
+
 def test_a_cancellation_without_a_reply_is_repeated_within_its_patience() -> None:
-    talk = Conversation(config=attrs.evolve(CONFIG, reply_timeout=5.0, cancel_patience=12.0))
+    talk = Conversation(config=attrs.evolve(CONFIG, reply_timeout=5.0, cancel_patience=12.0), now=100.0)
     talk.link_up()
     talk.call()
     talk.creates()
@@ -158,6 +169,19 @@ def test_a_cancellation_without_a_reply_is_repeated_within_its_patience() -> Non
     assert talk.link_up() == ["1: tries cancel", "c2 <- cancel s1"]
     assert talk.wait(6.0) == ["1: tries cancel", "c2 <- cancel s1"]
     assert talk.wait(6.0) == []
+    assert talk.state() is None
+
+
+@pytest.mark.rule("R22")
+def test_no_reply_is_waited_for_longer_than_a_cancellation_is_worth() -> None:
+    talk = Conversation(config=attrs.evolve(CONFIG, cancel_patience=12.0), now=100.0)
+    talk.link_up()
+    talk.call()
+    talk.creates()
+    talk.link_down()
+    talk.cancel()
+    talk.link_up()
+    assert talk.wait(12.0) == []
     assert talk.state() is None
 
 
@@ -239,8 +263,11 @@ def test_what_was_certainly_not_taken_needs_none_either() -> None:
     assert talk.state() is None
 
 
-def test_a_call_of_another_process_that_only_its_connection_knew_can_not_be_cancelled() -> None:
-    talk = Conversation(server=DRAFT)
+@pytest.mark.parametrize("http", [False, True])
+def test_a_call_of_another_process_that_only_its_connection_knew_can_not_be_cancelled(http: bool) -> None:
+    talk = Conversation(http=http, server=DRAFT)
+    talk.link_up()
+    talk.link_down()
     talk.call()
     saved = attrs.evolve(talk.detach(), sent=True)
     talk.attach(saved)
@@ -268,6 +295,9 @@ def test_one_that_refuses_for_now_is_told_again(status: int) -> None:
     assert talk.wait(1.0) == ["1: tries cancel", "c3 <- cancel s1"]
     talk.cut(3)
     assert talk.wait(2.0) == ["1: tries cancel", "c4 <- cancel s1"]
+    talk.cut(4)
+    assert talk.wait(3.9) == [], "the pauses grow"
+    assert talk.wait(0.1) == ["1: tries cancel", "c5 <- cancel s1"]
 
 
 def test_an_answer_that_can_not_be_read_is_an_answer() -> None:
@@ -353,6 +383,22 @@ def test_open_questions_of_a_call_that_is_let_go_are_withdrawn() -> None:
     talk = following()
     talk.asks(2)
     assert talk.tell(DetachCall(CallId(1))) == ["1: withdrawn q1", "1: detached @2"]
+
+
+def test_what_was_due_before_a_call_is_let_go_is_done_before() -> None:
+    talk = following()
+    talk.progresses(2)
+    talk.take(2)
+    talk.now += CONFIG.ack_interval
+    assert talk.tell(DetachCall(CallId(1))) == ["c1 <- ack s1 2", "1: detached @2"]
+
+
+@pytest.mark.rule("Q9c")
+def test_progress_of_a_call_that_is_being_cancelled_is_nobodys_concern() -> None:
+    talk = resumed(draft=True)
+    assert talk.cancel()[1:] == ["1: tries cancel", "c2 <- resume s1", "c2 <- cancelled 1"]
+    assert talk.state() is CallState.CANCELLING
+    assert talk.says(progress(3, request_id(1))) == []
 
 
 def test_a_call_that_has_its_outcome_is_not_there_to_be_let_go() -> None:

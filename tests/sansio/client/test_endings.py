@@ -5,7 +5,8 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from mcpstreams_sansio.client.effects import CallFailed, CallFinished, CallResult
+from mcpstreams_sansio.client.effects import CallFailed, CallFinished, CallResult, Doubt, OutcomeUnknown
+from mcpstreams_sansio.client.failures import Failure, Said
 from mcpstreams_sansio.client.inputs import GivenUp, LinkGivenUp, MessageReceived
 from mcpstreams_sansio.client.table import CallState
 from mcpstreams_sansio.ids import ConnectionId, StreamId
@@ -145,6 +146,14 @@ def test_h2_when_all_is_given_up_every_call_has_its_outcome(why: GivenUp, sent: 
     done = talk.tell(LinkGivenUp(why))
     assert done == [f"1: ends with {sent} @0", f"2: ends with {unsent} @0"]
     assert talk.streams.next_deadline() is None
+
+
+def test_i6_whoever_does_not_know_what_became_of_a_call_knows_why() -> None:
+    talk = following()
+    said = Said(401, "who are you?")
+    effect = talk.effects(LinkGivenUp(GivenUp.FAILED, Failure.UNAUTHORIZED, said))[0]
+    assert isinstance(effect, CallFinished)
+    assert effect.outcome == OutcomeUnknown(Doubt.CLIENT_FAILED, Failure.UNAUTHORIZED, said)
 
 
 def test_what_was_taken_is_still_acknowledged_when_all_is_given_up() -> None:

@@ -57,3 +57,14 @@ def test_a_copy_goes_its_own_way() -> None:
     copy.step(LinkSignal.OPEN)
     assert link.state is LinkState.DOWN
     assert copy.snapshot(0.0) != link.snapshot(0.0)
+
+
+def test_links_are_alike_that_have_as_long_to_wait() -> None:
+    early, late = Link(CONFIG), Link(CONFIG)
+    lost(1, early)
+    lost(1, late)
+    late.retry_at += 50.0
+    assert early.snapshot(100.0) == late.snapshot(150.0)
+    for now in (100.25, 100.75, 101.0):
+        assert early.snapshot(now) != late.snapshot(150.0), "it has waited longer"
+    assert early.snapshot(101.0) == late.snapshot(1_000.0), "neither has to wait any more"

@@ -29,13 +29,14 @@ from mcpstreams_sansio.connections import (
     DeadlineReached,
     EndOfFile,
     Framing,
+    Write,
     Written,
 )
 from mcpstreams_sansio.errors import LocalProtocolError
 from mcpstreams_sansio.http.exchange import Endpoint
 from mcpstreams_sansio.http.messages import HeadReceived
 from mcpstreams_sansio.ids import CallId, ConnectionId, Entropy, Secret, StreamId
-from mcpstreams_sansio.wire.jsonrpc import JSONObject, Notification, Request, Response, encode_message
+from mcpstreams_sansio.wire.jsonrpc import JSONObject, Notification, Request, Response, decode_message, encode_message
 from mcpstreams_sansio.wire.streams import StreamCreate, create_notification
 from mcpstreams_sansio.wire.tags import tagged
 from tests.sansio.client.conversation import CONFIG, INSTANCE, progress, request_id
@@ -193,6 +194,13 @@ def test_a_notification_of_the_application_goes_at_once_or_with_the_next_link() 
     driven.connects(1)
     assert driven.greets() == ["connected to server", "c1 <- initialized", "c1 <- notifications/roots/list_changed"]
     assert driven.notify() == ["c1 <- notifications/roots/list_changed"]
+
+
+def test_it_says_what_the_application_says() -> None:
+    driven = up()
+    (write,) = driven.effects(Notify("notifications/of/its/own", {"of": [1, "what"]}))
+    assert isinstance(write, Write)
+    assert decode_message(b"".join(write.chunks)) == Notification("notifications/of/its/own", {"of": [1, "what"]})
 
 
 @pytest.mark.rule("R25")

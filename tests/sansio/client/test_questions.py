@@ -7,12 +7,14 @@ import pytest
 
 from mcpstreams_sansio.client.effects import AskReceived, SendOnPath
 from mcpstreams_sansio.client.inputs import AnswerAsk, MessageReceived, PathUnsent, PathUnusable
+from mcpstreams_sansio.client.table import CallState
 from mcpstreams_sansio.errors import INTERNAL_ERROR, METHOD_NOT_FOUND
-from mcpstreams_sansio.ids import CallId, ConnectionId
+from mcpstreams_sansio.ids import CallId, ConnectionId, StreamId
 from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, Notification, Request, Response
 from mcpstreams_sansio.wire.marker import Window
 from mcpstreams_sansio.wire.meta import meta_of
 from mcpstreams_sansio.wire.refusals import Reason
+from mcpstreams_sansio.wire.tags import tagged
 from tests.sansio.client.conversation import ASK, CONFIG, DRAFT, FAILURE, Conversation
 
 
@@ -318,6 +320,28 @@ def test_a_question_whose_id_is_known_is_not_handed_over_at_a_later_position_eit
     assert talk.progresses(4) == ["1: progress 3 @4"]
 
 
+@pytest.mark.rule("Q2g", "Q4e")
+def test_a_known_question_shows_that_the_server_has_the_call_as_any_message_does() -> None:
+    talk = asked()
+    come_back(talk)
+    assert talk.asks(3, "q1") == ["1: drops @3"]
+    assert talk.state() is CallState.FOLLOWING
+    assert talk.progresses(4) == ["1: progress 3 @4"]
+
+
+@pytest.mark.rule("P2", "Q4e")
+def test_without_the_marker_a_known_question_takes_no_position_whatever_tag_it_has() -> None:
+    talk = asked(http=True, draft=True)
+    assert talk.says(tagged(Request("q1", ASK, {}), StreamId("s1"), 9), path=1) == ["1: drops @2"]
+    assert talk.progresses(3, path=1) == ["1: progress 2 @3"]
+
+
+@pytest.mark.rule("R24")
+def test_over_http_an_untagged_withdrawal_is_about_the_call_of_its_exchange() -> None:
+    talk = asked(http=True, draft=True)
+    assert talk.withdraws(3, path=1) == ["1: withdrawn q1"]
+
+
 def limited() -> Conversation:
     """Return a conversation whose client remembers two questions of each call."""
     talk = Conversation(config=attrs.evolve(CONFIG, max_asks=2))
@@ -362,8 +386,9 @@ def test_a_question_that_finds_no_room_while_nothing_can_be_sent_waits_for_its_r
 def test_a_question_without_a_call_is_handed_over_as_such() -> None:
     talk = Conversation(server=DRAFT)
     talk.link_up()
-    assert talk.says(Request(1, ASK, {})) == ["None: asked 1 @0"]
-    assert talk.says(Request(1, ASK, {})) == []
+    question = Request(1, ASK, {"messages": []})
+    assert talk.effects(MessageReceived(ConnectionId(1), question)) == [AskReceived(None, 1, 0, ASK, {"messages": []})]
+    assert talk.says(question) == []
     assert talk.answer(1, None) == ["c1 <- result 1"]
     assert talk.answer(1, None) == []
 

@@ -377,6 +377,14 @@ def test_a_call_that_waits_for_its_link_waits_within_its_budget() -> None:
     assert talk.wait(1.0) == ["1: ends with doubt: out of budget @1"]
 
 
+def test_h2_its_budget_ends_when_it_ends_however_late_the_link_came() -> None:
+    talk = Conversation()
+    talk.call(stored=True)
+    assert talk.wait(CONFIG.patience - 0.5) == []
+    assert talk.link_up() == ["1: to be saved"]
+    assert talk.wait(0.5) == ["1: ends with not run: unsaved @0"]
+
+
 def test_x2_resumes_that_bring_nothing_all_carry_the_same_cursor() -> None:
     talk = Conversation(http=True, server=DRAFT)
     talk.link_up()
@@ -428,6 +436,21 @@ def test_a_call_that_waited_for_a_link_asks_first_as_well() -> None:
     assert talk.link_up() == ["1: tries poll", "c2 <- poll s1", "c2 <- ack s1 1"]
     assert talk.state() is CallState.POLLING
     assert talk.polled("1.1", pending=True) == ["1: tries resume", "c2 <- resume s1 after 1 #2"]
+
+
+@pytest.mark.rule("P26", "P31")
+def test_a_poll_and_the_resume_that_it_leads_to_are_one_attempt() -> None:
+    talk = Conversation(config=attrs.evolve(CONFIG, poll_first=True))
+    talk.link_up()
+    talk.call()
+    talk.creates()
+    talk.link_down()
+    talk.link_up()
+    assert talk.wait(1.0) == ["1: tries poll", "c2 <- poll s1"]
+    assert talk.polled("1.1", pending=True) == ["1: tries resume", "c2 <- resume s1 after 1 #2"]
+    assert talk.rejects("1.2", Reason.DRAINING) == []
+    assert talk.wait(1.9) == []
+    assert talk.wait(0.1) == ["1: tries poll", "c2 <- poll s1"], "one was in vain"
 
 
 @pytest.mark.rule("P26", "P27")

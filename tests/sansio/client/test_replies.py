@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import attrs
 import pytest
 
+from mcpstreams_sansio.client.config import ClientConfig
 from mcpstreams_sansio.client.policy import OF_KNOWN_CALLS
 from mcpstreams_sansio.client.table import CallState
 from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, Response
@@ -12,9 +15,9 @@ from mcpstreams_sansio.wire.refusals import Reason
 from tests.sansio.client.conversation import CONFIG, DRAFT, FAILURE, Conversation, request_id
 
 
-def calling(*, http: bool = False, draft: bool = False) -> Conversation:
+def calling(*, http: bool = False, draft: bool = False, config: ClientConfig = CONFIG) -> Conversation:
     """Return a conversation with one call, just sent."""
-    talk = Conversation(http=http)
+    talk = Conversation(http=http, config=config)
     if draft:
         talk.server = DRAFT
     talk.link_up()
@@ -22,9 +25,9 @@ def calling(*, http: bool = False, draft: bool = False) -> Conversation:
     return talk
 
 
-def resuming(*, http: bool = False, received: int = 3) -> Conversation:
+def resuming(*, http: bool = False, received: int = 3, config: ClientConfig = CONFIG) -> Conversation:
     """Return a conversation whose client has taken what it received, and just asked for more."""
-    talk = calling(http=http)
+    talk = calling(http=http, config=config)
     talk.creates(path=1 if http else None)
     for sequence in range(2, received + 1):
         talk.progresses(sequence, path=1 if http else None)
@@ -104,6 +107,18 @@ def test_a_result_beyond_what_is_missing_is_a_gap() -> None:
     talk = calling()
     talk.creates()
     assert talk.responds(3) == []
+    assert talk.state() is CallState.WAITING
+
+
+@pytest.mark.rule("R4")
+def test_what_a_result_tells_of_the_messages_before_it_holds_on_the_next_path() -> None:
+    talk = calling()
+    talk.creates()
+    talk.responds(4)
+    talk.link_down()
+    talk.link_up()
+    talk.wait(2.0)
+    assert talk.fails(2) == [], "2 and 3 are no answers"
     assert talk.state() is CallState.WAITING
 
 
@@ -353,7 +368,52 @@ def test_only_the_latest_attempt_can_be_superseded() -> None:
     assert talk.progresses(4) == ["1: progress 3 @4"]
 
 
+def gap(talk: Conversation) -> list[str]:
+    """The first message on the resumed path is not the one that was asked for."""
+    return talk.progresses(6, path=2)
+
+
+def let_go(talk: Conversation) -> list[str]:
+    """The server ends the attachment at once, in good order."""
+    return talk.replies("1.1", path=2)
+
+
+def no_cursor(talk: Conversation) -> list[str]:
+    """The server does not understand the event id."""
+    return talk.rejects("1.1", Reason.INVALID_CURSOR, path=2)
+
+
+@pytest.mark.rule("R14", "Q6b")
+@pytest.mark.parametrize("word", [gap, let_go, no_cursor])
+def test_an_attempt_of_which_the_server_has_said_something_took_nobody_over(
+    word: Callable[[Conversation], list[str]],
+) -> None:
+    talk = resuming(http=True)
+    assert word(talk) == ["leave c2"]
+    assert talk.wait(2.0)[0] == "1: tries resume"
+    assert talk.rejects("1.2", Reason.SUPERSEDED, path=3)[0] == "1: ends with loss: superseded @3"
+
+
+@pytest.mark.rule("R14")
+def test_one_to_which_the_server_only_failed_may_have() -> None:
+    talk = resuming(http=True)
+    assert talk.refuses(2, 503, retry_after=7.0) == []
+    assert talk.wait(6.9) == []
+    assert talk.wait(0.1)[0] == "1: tries resume"
+    assert talk.rejects("1.2", Reason.SUPERSEDED, path=3) == ["leave c3"]
+    assert talk.state() is CallState.WAITING
+
+
 # ------------------------------------------------------------------------------------------------- a resume is over
+
+
+@pytest.mark.rule("R15")
+def test_g7_a_quiet_call_that_is_let_go_now_and_then_costs_nothing() -> None:
+    talk = resuming(config=attrs.evolve(CONFIG, max_attempts=2))
+    for number in range(1, 10):
+        assert talk.wait(CONFIG.steady_after) == []
+        assert talk.replies(f"1.{number}") == []
+        assert talk.wait(2.0)[0] == "1: tries resume"
 
 
 @pytest.mark.rule("R15")

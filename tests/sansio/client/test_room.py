@@ -100,6 +100,19 @@ def test_what_can_not_come_again_is_counted_and_reported() -> None:
     assert talk.progresses(7) == ["1: progress 6 @6"]
 
 
+@pytest.mark.rule("R10", "R23")
+def test_a_gap_takes_no_room_and_the_next_one_is_counted_anew() -> None:
+    talk = following(attrs.evolve(CONFIG, max_unread_bytes=200), server=DRAFT)
+    for sequence in (2, 3, 4, 5):
+        talk.progresses(sequence)
+    assert talk.take(3) == ["1: gap of 1 @5"]
+    talk.progresses(6)
+    assert talk.state() is CallState.FOLLOWING, "200 bytes are there for 200"
+    talk.progresses(7)
+    talk.progresses(8)
+    assert talk.take(6) == ["1: gap of 1 @8"]
+
+
 def test_what_can_not_come_again_is_reported_before_the_answer_at_the_latest() -> None:
     talk = crowded(draft=True)
     talk.progresses(5)
@@ -202,6 +215,18 @@ def test_who_has_room_again_comes_back_no_sooner_than_the_server_allows(polled: 
     assert talk.take(4) == []
     assert talk.wait(3.9) == []
     assert talk.wait(0.1) == ["1: tries resume", "c2 <- resume s1 after 4 #2"]
+
+
+@pytest.mark.rule("R23")
+def test_who_has_room_again_after_that_comes_back_at_once() -> None:
+    talk = crowded()
+    talk.link_down()
+    talk.link_up()
+    talk.wait(1.0)
+    talk.polled("1.1", pending=True)
+    assert talk.wait(1.5) == [], "the pauses of a call without room grow"
+    talk.take(4)
+    assert talk.wait(0.0) == ["1: tries resume", "c2 <- resume s1 after 4 #2"]
 
 
 def test_a_call_with_no_room_whose_link_is_down_comes_back_with_the_link() -> None:

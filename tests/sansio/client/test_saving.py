@@ -18,7 +18,7 @@ from mcpstreams_sansio.errors import LocalProtocolError
 from mcpstreams_sansio.ids import CallId, ConnectionId, Secret, StreamId
 from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, Response, encode_message
 from mcpstreams_sansio.wire.marker import Window
-from mcpstreams_sansio.wire.refusals import Reason
+from mcpstreams_sansio.wire.refusals import Reason, refusal
 from mcpstreams_sansio.wire.streams import StreamCreate, create_notification
 from mcpstreams_sansio.wire.tags import tagged
 from tests.sansio.client.conversation import CONFIG, DRAFT, MARKER, Conversation, progress, request_id
@@ -113,6 +113,43 @@ def test_what_was_saved_for_one_server_does_not_let_it_go_to_another() -> None:
     assert talk.saved(saved) == ["1: to be saved"]
     assert talk.state() is CallState.STRANDED
     assert talk.saves() == ["c2 <- call 1 key #1"]
+
+
+@pytest.mark.rule("R21")
+def test_h4_what_another_process_goes_on_with_waits_for_being_saved_in_the_same_way() -> None:
+    before = Conversation()
+    before.call(stored=True)
+    talk = Conversation(config=attrs.evolve(CONFIG, instance="another-instance"))
+    assert talk.attach(before.save(), stored=True) == []
+    early = talk.save()
+    assert talk.link_up() == ["1: to be saved"]
+    assert talk.saved(early) == ["1: to be saved"], "that names no key"
+    assert talk.saves() == ["c1 <- call 1 key #1001"]
+
+
+@pytest.mark.rule("R14")
+def test_an_old_report_takes_no_attempt_back() -> None:
+    before = kept().save()
+    talk = Conversation(config=attrs.evolve(CONFIG, instance="another-instance"))
+    talk.link_up()
+    assert talk.attach(before, stored=True) == ["1: to be saved"]
+    assert talk.saves() == ["1: tries resume", f"c1 <- resume s1 after 1 #{before.attempt + 1}"]
+    assert talk.saved(before) == []
+    talk.link_down()
+    talk.link_up()
+    assert talk.wait(2.0) == ["1: tries resume", f"c2 <- resume s1 after 1 #{before.attempt + 2}"]
+
+
+@pytest.mark.rule("R23")
+def test_nothing_of_a_stored_call_is_saved_before_it_is_said_to_be() -> None:
+    talk = Conversation()
+    talk.link_up()
+    talk.call(stored=True)
+    talk.saves()
+    talk.creates()
+    talk.link_down()
+    talk.link_up()
+    assert talk.wait(1.0) == ["1: tries resume", "c2 <- resume s1 after 0 #2"]
 
 
 def test_what_was_saved_counts_with_the_next_link_as_well() -> None:
@@ -382,6 +419,15 @@ def test_half_of_a_window_that_is_taken_has_to_be_saved(window: Window) -> None:
     assert talk.saves() == ["c1 <- ack s1 4"], "the server may be waiting for it"
 
 
+@pytest.mark.rule("R6")
+def test_bytes_that_were_saved_one_after_another_add_up_to_half_of_a_window() -> None:
+    talk = kept(window=Window(100, 800))
+    for sequence, said in ((2, []), (3, []), (4, ["c1 <- ack s1 4"])):
+        talk.progresses(sequence)
+        talk.take(sequence)
+        assert talk.saves() == said, "`create` and so many messages"
+
+
 def test_what_was_saved_too_early_has_to_be_saved_again() -> None:
     talk = kept(window=Window(4, 10_000))
     early = talk.save()
@@ -429,6 +475,19 @@ def test_the_answer_is_acknowledged_once_it_is_saved() -> None:
     assert talk.state() is CallState.SETTLING
     assert talk.keeps_outcome() == ["c1 <- ack s1 4"]
     assert talk.state() is None
+
+
+@pytest.mark.rule("R23")
+def test_a_loss_that_was_not_saved_is_found_again_elsewhere() -> None:
+    talk = kept()
+    talk.link_down()
+    talk.link_up()
+    talk.wait(1.0)
+    saved = talk.save()
+    refused = refusal("instance-1.1", Reason.EXPIRED)
+    (finished,) = talk.effects(MessageReceived(ConnectionId(2), refused))
+    assert isinstance(finished, CallFinished)
+    assert finished.saved == saved
 
 
 @pytest.mark.rule("R23")
@@ -603,6 +662,12 @@ def test_the_age_of_a_key_goes_on_while_the_call_is_kept() -> None:
     assert saved.key_age == 100.0
     assert elsewhere(saved.aged(800.0))[1][0] == "1: tries resend"
     assert elsewhere(saved.aged(900.0))[1] == ["1: ends with doubt: key too old @0"]
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.5])
+def test_any_time_can_pass_while_a_call_is_kept(seconds: float) -> None:
+    saved = attrs.evolve(kept().save(), key_age=2.0)
+    assert saved.aged(seconds) == attrs.evolve(saved, key_age=2.0 + seconds)
 
 
 @pytest.mark.parametrize("seconds", [-1.0, float("nan")])
