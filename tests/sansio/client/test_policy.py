@@ -119,11 +119,36 @@ def test_a_minimum_above_the_maximum_is_ignored() -> None:
 
 def test_g6_a_server_that_asks_for_no_pause_gets_the_floor() -> None:
     assert least_pause(CONFIG, ResumeInterval(min=0), 0.0) == 1.0
+    quick = attrs.evolve(CONFIG, retry_floor=0.1)
+    assert least_pause(quick, ResumeInterval(), None) == 0.1
+    assert least_pause(quick, ResumeInterval(), 0.5) == 0.5
+
+
+@pytest.mark.rule("Q7g")
+def test_jitter_makes_a_pause_longer_by_at_most_its_part() -> None:
+    config = attrs.evolve(CONFIG, retry_jitter=0.5)
+    assert [pause(config, ResumeInterval(), 1.0, 2, fortune) for fortune in (0.0, 0.5, 1.0)] == [4.0, 5.0, 6.0]
+    assert pause(config, ResumeInterval(), 8.0, 2, 0.5) == 10.0, "also one that the server asks for"
 
 
 def test_pauses_grow_up_to_the_ceiling() -> None:
     pauses = [pause(CONFIG, ResumeInterval(), 1.0, tries, 0.0) for tries in range(8)]
     assert pauses == [1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0, 30.0]
+
+
+@pytest.mark.parametrize(
+    ("floor", "ceiling", "factor", "pauses"),
+    [
+        (2.0, 10.0, 2.0, [2.0, 4.0, 8.0, 10.0, 10.0]),
+        (0.5, 3.0, 2.0, [0.5, 1.0, 2.0, 3.0, 3.0]),
+        (1.0, 1.5, 1.25, [1.0, 1.25, 1.5, 1.5, 1.5]),
+    ],
+)
+def test_wherever_they_begin_they_grow_by_the_factor(
+    floor: float, ceiling: float, factor: float, pauses: list[float]
+) -> None:
+    config = attrs.evolve(CONFIG, retry_floor=floor, retry_ceiling=ceiling, retry_factor=factor)
+    assert [back_off(config, tries) for tries in range(5)] == pauses
 
 
 @pytest.mark.parametrize("tries", [33, 10_000, 10**9])
