@@ -5,7 +5,7 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from mcpstreams_sansio.client.calls import Call, KnownStream
+from mcpstreams_sansio.client.calls import Call, Efforts, KnownStream
 from mcpstreams_sansio.client.config import ClientConfig
 from mcpstreams_sansio.client.table import CallSignal, CallState
 from mcpstreams_sansio.ids import CallId, Entropy, Secret, StreamId
@@ -161,6 +161,13 @@ def test_what_is_saved_is_what_was_taken_and_what_brings_it_back() -> None:
     )
     bare = call().save(0.0)
     assert (bare.stream_id, bare.key, bare.key_age, bare.sent) == (None, None, 0.0, False)
+
+
+def test_calls_are_alike_that_have_waited_as_long() -> None:
+    early = Efforts(stranded_at=10.0, path_since=22.0, not_before=30.0)
+    late = Efforts(stranded_at=110.0, path_since=122.0, not_before=130.0)
+    assert early.snapshot(25.0, CONFIG) == late.snapshot(125.0, CONFIG)
+    assert early.snapshot(25.0, CONFIG) != late.snapshot(126.0, CONFIG)
 
 
 def test_a_copy_goes_its_own_way() -> None:

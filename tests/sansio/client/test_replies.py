@@ -360,6 +360,19 @@ def test_who_may_have_been_taken_over_by_an_own_attempt_comes_back_once_for_each
 
 
 @pytest.mark.rule("R14")
+def test_also_where_several_of_them_may_still_be_under_way() -> None:
+    talk = resuming()
+    for _ in (1, 2):
+        talk.link_down()
+        talk.link_up()
+        assert talk.wait(4.0)[0] == "1: tries resume"
+    for number in (3, 4):
+        assert talk.rejects(f"1.{number}", Reason.SUPERSEDED) == []
+        assert talk.wait(8.0)[0] == "1: tries resume"
+    assert talk.rejects("1.5", Reason.SUPERSEDED) == ["1: ends with loss: superseded @3"]
+
+
+@pytest.mark.rule("R14")
 def test_only_the_latest_attempt_can_be_superseded() -> None:
     talk = resuming()
     talk.progresses(6)
