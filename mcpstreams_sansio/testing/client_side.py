@@ -39,7 +39,6 @@ from mcpstreams_sansio.testing.actions import Peers, Transport
 from mcpstreams_sansio.testing.caller import Caller
 from mcpstreams_sansio.testing.conversation import ANSWER, METHOD, called_number, is_interruption
 from mcpstreams_sansio.testing.homes import Home
-from mcpstreams_sansio.testing.limits import check_unread
 from mcpstreams_sansio.testing.machines import check_due
 from mcpstreams_sansio.testing.properties import Violation
 from mcpstreams_sansio.testing.secrecy import check_wanted_by_client
@@ -159,6 +158,22 @@ def _ask(effect: AskReceived, state: State) -> None:
         state.callers[effect.call_id] = caller.consider(effect)
     elif not state.guarantee.may_repeat:
         raise Violation("a question belongs to a call", "the client can not tell which call it is asked in")
+
+
+def check_unread(state: State, caller: Caller) -> None:
+    """Check that a client gives its caller no more than it may have unread, and the one item that fills it (rule R23).
+
+    Without our extension nothing that was read ahead can be had again, so that comes on top.
+
+    Raises:
+        Violation: It has more.
+    """
+    limit = state.bounds.max_unread
+    if not limit:
+        return
+    ahead = 0 if state.peers is Peers.MARKER else state.bounds.reads_ahead - state.left.reads_ahead
+    if caller.unread > limit + 1 + ahead:
+        raise Violation("memory within limits", f"call {caller.number} has {caller.unread} items unread")
 
 
 def _check_wanted(state: State, caller: Caller, ask: AskReceived) -> None:

@@ -13,6 +13,7 @@ from mcpstreams_sansio.client.streams import ClientStreams
 from mcpstreams_sansio.server.inputs import Scope
 from mcpstreams_sansio.testing.machines import Shared
 from mcpstreams_sansio.testing.names import connection_name, instance_name
+from mcpstreams_sansio.testing.watched import WatchedClient
 
 _FIRST_EXCHANGE: Final = 500_000
 """What a client's machine numbers its exchanges from, so that no connection of the server's has the same name."""
@@ -57,4 +58,4 @@ def fresh_homes(config: ClientConfig, number: int) -> tuple[Home, ...]:
         )
         for each in range(1, number + 1)
     ]
-    return tuple(Home(chr(ord(FIRST) + each), Shared(machine)) for each, machine in enumerate(machines))
+    return tuple(Home(chr(ord(FIRST) + each), Shared(WatchedClient(machine))) for each, machine in enumerate(machines))

@@ -12,6 +12,7 @@ from mcpstreams_sansio.connections import Write
 from mcpstreams_sansio.testing.frames import Frame, read_event, read_message
 from mcpstreams_sansio.testing.names import FIRST_CONNECTION
 from mcpstreams_sansio.testing.state import Happening, State
+from mcpstreams_sansio.testing.wires import Chunk, Close, Head, InFlight, Post
 from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, Message, Notification, Request, Response
 from mcpstreams_sansio.wire.marker import Attempt
 from mcpstreams_sansio.wire.tags import read_tag
@@ -43,7 +44,26 @@ def goals_of(state: State) -> set[str]:
         if isinstance(happening, Write):
             found = (_REASON.search(data) for data in happening.chunks)
             goals.update(f"refused: {match[1].decode()}" for match in found if match)
+    goals.update(f"lost: {_lost(item)}" for item in state.lost)
     return goals
+
+
+def _lost(item: InFlight) -> str:
+    """Return what was on its way, in a word or two."""
+    match item:
+        case Head() | Close():
+            return type(item).__name__.lower()
+        case Post(message=message):
+            return "cursor" if message is None else _kind(read_message(message), reply="answer")
+        case Chunk(data=data):
+            said = _frame(data).message
+            return "position" if said is None else _kind(said, reply="response")
+        case unknown:
+            assert_never(unknown)
+
+
+def _kind(message: Message, reply: str) -> str:
+    return reply if isinstance(message, Response | ErrorResponse) else message.method
 
 
 def _shape(happening: Happening) -> tuple[str, tuple[str, ...]]:
@@ -119,9 +139,14 @@ def described(message: Message) -> str:
             assert_never(unknown)
 
 
-def _content(data: bytes) -> str:
+def _frame(data: bytes) -> Frame:
     """Return what a chunk is: JSON begins with a brace, and no line of an event does."""
-    frame: Frame = Frame(read_message(data)) if data.startswith(b"{") else read_event(data)
+    return Frame(read_message(data)) if data.startswith(b"{") else read_event(data)
+
+
+def _content(data: bytes) -> str:
+    """Return what a chunk is, in words."""
+    frame = _frame(data)
     if frame.message is not None:
         return described(frame.message)
     if frame.event_id is not None:

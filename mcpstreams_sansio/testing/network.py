@@ -177,6 +177,7 @@ def straggle(state: State, name: str) -> None:
 
 
 def _lose(state: State, wire: Wire, stragglers: bool) -> None:
+    state.lost += wire.down if stragglers else (*wire.up, *wire.down)
     state.put(wire.lost_for_client(stragglers))
     if wire.framing is Framing.HTTP:
         tell_client(state, wire.home, ConnectionLost(wire.client_id))
@@ -208,6 +209,7 @@ def can_notice(state: State) -> Sequence[str | None]:
 
 def _notice(state: State, name: str) -> None:
     wire = state.wires[name]
+    state.lost += wire.up
     state.put(wire.lost_for_server())
     assert wire.server_id is not None, "the server knows it"
     tell_server(state, ConnectionLost(wire.server_id))

@@ -298,6 +298,14 @@ def _check_gone(state: State, work: Work, reason: Reason) -> None:
     if reason in {Reason.CANCELLED, Reason.ABANDONED} and heard_at_once and not work.over:
         text = f"the work on call {work.number} is not told to stop, and its stream is {reason.value}"
         raise Violation("nobody works in vain", text)
+    # Where a session or a process ends, work is stopped whatever becomes of its stream.
+    if (
+        reason is Reason.EXPIRED
+        and work.state is WorkState.STOPPED
+        and state.lives == 1
+        and state.peers is not Peers.STOCK
+    ):
+        raise Violation("lost is lost", f"the work on call {work.number} had no answer, and it is {reason.value}")
     callers = state.callers_of(work.number)
     crashes = state.lives > 1 or state.left.client_crashes < state.bounds.client_crashes
     in_time = state.peers is Peers.MARKER and not crashes and not state.late

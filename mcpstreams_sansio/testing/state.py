@@ -31,7 +31,7 @@ from mcpstreams_sansio.testing.names import (
     token_name,
 )
 from mcpstreams_sansio.testing.promised import Promised
-from mcpstreams_sansio.testing.wires import Post, Wire
+from mcpstreams_sansio.testing.wires import InFlight, Post, Wire
 from mcpstreams_sansio.testing.witness import Witness
 from mcpstreams_sansio.testing.work import Work
 from mcpstreams_sansio.wire.refusals import Reason
@@ -111,6 +111,8 @@ class State:
     now: float = 0.0
     happened: list[tuple[Role, Happening]] = attrs.field(factory=list)
     """What the last action has led to, in order."""
+    lost: list[InFlight] = attrs.field(factory=list)
+    """What was on its way, and was lost by the last action."""
     departed: dict[ConnectionId, str] = attrs.field(factory=dict)
     """The wires that the last action has ended, by what the machines call them."""
 
@@ -193,6 +195,7 @@ class State:
     def begin(self) -> None:
         """Forget what the action before has led to."""
         self.happened.clear()
+        self.lost.clear()
         self.departed.clear()
 
     def call_id_of(self, target: str) -> CallId:

@@ -68,6 +68,7 @@ class Close:
 
 Down: TypeAlias = Head | Chunk | Close
 """What a server sends."""
+InFlight: TypeAlias = Post | Down
 
 
 @final

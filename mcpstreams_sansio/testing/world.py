@@ -17,12 +17,12 @@ from mcpstreams_sansio.testing.actions import Bounds, Kind, Peers, Transport, re
 from mcpstreams_sansio.testing.attempts import count_attempts
 from mcpstreams_sansio.testing.half_open import notice_idle_losses
 from mcpstreams_sansio.testing.homes import fresh_homes
-from mcpstreams_sansio.testing.limits import WatchedServer
 from mcpstreams_sansio.testing.machines import Shared
 from mcpstreams_sansio.testing.names import FAR, instance_name
 from mcpstreams_sansio.testing.narration import goals_of, narrate
 from mcpstreams_sansio.testing.properties import Action, Eventually
 from mcpstreams_sansio.testing.state import State
+from mcpstreams_sansio.testing.watched import WatchedServer
 
 
 @final

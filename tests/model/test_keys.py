@@ -47,6 +47,12 @@ SETTINGS = [
     "multiplexed marker messages=0 cuts=1 oversleeps=1",
     "multiplexed marker messages=0 cuts=1 copies=1",
     "http marker messages=0 cancels=1 copies=1",
+    "multiplexed marker calls=2 messages=0 room=300",
+    "multiplexed marker messages=3 window=2",
+    "multiplexed marker messages=1 cuts=1 slow_takes=1 max_unread=1",
+    "http marker messages=0 releases=1 fades=1",
+    "http marker messages=0 failures=1 intrusions=1",
+    "multiplexed marker messages=0 hurries=1 slow_writes=1 stalls=1",
 ]
 
 SPENDERS = [
@@ -257,7 +263,7 @@ def setting_seed(world: StreamsWorld) -> int:
     return sum(map(ord, world.setting()))
 
 
-@pytest.mark.parametrize("setting", SETTINGS[::4])
+@pytest.mark.parametrize("setting", SETTINGS)
 def test_a_search_by_digests_meets_as_many_states_as_one_by_keys(setting: str) -> None:
     explorers = [Explorer(StreamsWorld.parse(setting), key_digest=each) for each in (None, digest)]
     for explorer in explorers:

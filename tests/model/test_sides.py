@@ -234,12 +234,21 @@ def test_work_hears_that_nobody_wants_its_result(reason: Reason) -> None:
     carry_out_for_server(server.StreamGone(S1, reason), world)
 
 
+@pytest.mark.rule("Q7d")
+def test_only_an_answer_expires() -> None:
+    world = state()
+    world.works[S1] = WORK.become(WorkState.STOPPED)
+    with pytest.raises(Violation, match="lost is lost: the work on call 1 had no answer, and it is expired"):
+        carry_out_for_server(server.StreamGone(S1, Reason.EXPIRED), world)
+
+
 @pytest.mark.rule("R22")
 @pytest.mark.parametrize("reason", [Reason.EXPIRED, Reason.ABANDONED])
 def test_a_server_hears_of_a_cancellation_whatever_breaks_meanwhile(reason: Reason) -> None:
     gone = server.StreamGone(S1, reason)
     world = state(bounds=Bounds(cuts=1), caller=CALLER.cancel())
-    world.works[S1] = WORK.become(WorkState.STOPPED)
+    over = WORK.become(WorkState.STOPPED if reason is Reason.ABANDONED else WorkState.SUCCEEDED)
+    world.works[S1] = over
     with pytest.raises(Violation, match="a server hears of a cancellation"):
         carry_out_for_server(gone, world.fork())
     carry_out_for_server(server.StreamGone(S1, Reason.CANCELLED), world.fork())
@@ -250,7 +259,7 @@ def test_a_server_hears_of_a_cancellation_whatever_breaks_meanwhile(reason: Reas
     else:  # what came through before may have been the answer
         carry_out_for_server(gone, world)
     draft = state(peers=Peers.DRAFT, caller=CALLER.cancel())
-    draft.works[S1] = WORK.become(WorkState.STOPPED)
+    draft.works[S1] = over
     carry_out_for_server(gone, draft)
 
 

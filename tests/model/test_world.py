@@ -132,6 +132,37 @@ def test_who_polls_a_stream_that_nobody_can_know_is_refused_and_that_is_all() ->
     assert (after.state.works, after.state.witness) == (world.state.works, world.state.witness)
 
 
+@pytest.mark.parametrize(
+    ("setting", "path", "lost"),
+    [
+        ("http stock cuts=1", ("call k1", "connect"), ["tools/call"]),
+        (
+            "http marker cuts=1",
+            ("call k1", "connect", "up c1"),
+            ["head", "notifications/stream/create", "position"],
+        ),
+        (
+            "multiplexed marker asks=1 cuts=1",
+            ("call k1", "connect", "up c1", "ask k1", "down c1", "down c1", "answer k1"),
+            ["answer"],
+        ),
+        (
+            "multiplexed marker messages=0 cuts=1",
+            ("call k1", "connect", "up c1", "down c1", "succeed k1"),
+            ["notifications/stream/end", "response"],
+        ),
+    ],
+)
+def test_what_was_on_its_way_on_a_connection_that_broke_is_lost(
+    setting: str, path: tuple[str, ...], lost: list[str]
+) -> None:
+    world = walk(StreamsWorld.parse(setting), *path)
+    assert not [goal for goal in world.goals() if goal.startswith("lost")]
+    world.apply(Action("cut", "c1"))
+    assert sorted(goal for goal in world.goals() if goal.startswith("lost")) == [f"lost: {each}" for each in lost]
+    assert world.fork().state.lost == []
+
+
 def test_a_fork_goes_its_own_way() -> None:
     world = walk(StreamsWorld.parse("multiplexed marker"), "call k1", "connect")
     before = world.key()

@@ -1,7 +1,8 @@
 """Memory within limits: what a machine keeps is counted, is let go in time, and is never more than it may be.
 
-What a server keeps shows nowhere but in it. So this looks into its machine, as nothing else of a world does: at every
-moment of it once, whoever comes there. What a client keeps shows by what its callers were given and have not taken.
+What a machine keeps shows nowhere but in it. So this looks into the machines, as nothing else of a world does: at every
+moment of each once, whoever comes there. What a client keeps of messages shows by what its callers were given and have
+not taken.
 """
 
 from __future__ import annotations
@@ -9,20 +10,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, final
 
-from mcpstreams_sansio.ids import StreamId
+from mcpstreams_sansio.client.effects import ClientStreamsEffect
+from mcpstreams_sansio.client.inputs import ClientStreamsInput
+from mcpstreams_sansio.client.ledger import Ledger
+from mcpstreams_sansio.client.streams import ClientStreams
+from mcpstreams_sansio.ids import ConnectionId, StreamId
 from mcpstreams_sansio.server.calls import StreamKind
-from mcpstreams_sansio.server.effects import HoldMessages, StreamsEffect
+from mcpstreams_sansio.server.effects import HoldMessages, StreamAttached, StreamDetached, StreamsEffect
 from mcpstreams_sansio.server.inputs import AskPeer, CallReceived, SendMessage, StreamsInput
+from mcpstreams_sansio.server.outbox import Phase
 from mcpstreams_sansio.server.records import EntryKind, Tags
 from mcpstreams_sansio.server.registry import Registry
 from mcpstreams_sansio.server.stream import Handler, Reading, Stream
 from mcpstreams_sansio.server.streams import ServerStreams
 from mcpstreams_sansio.server.table import StreamState
-from mcpstreams_sansio.testing.actions import Peers
-from mcpstreams_sansio.testing.caller import Caller
 from mcpstreams_sansio.testing.machines import is_due
 from mcpstreams_sansio.testing.properties import Violation
-from mcpstreams_sansio.testing.state import State
 
 _MEMORY: Final = "memory within limits"
 
@@ -55,11 +58,14 @@ class WatchedServer:
         # What is due is done before the input itself, and may make room.
         full = isinstance(event, CallReceived) and counted[1] >= limit and not is_due(self.next_deadline(), now)
         running = isinstance(event, SendMessage | AskPeer) and _runs(registry, event.stream_id)
+        attached = _attached(registry)
         effects = self._machine.handle(event, now)
         if counted != _counted(registry):
             _check_counts(registry)
         if registry.total_bytes >= limit:
             _check_room(registry)
+        _check_bodies(registry)
+        _check_told(registry, attached, effects)
         if isinstance(event, CallReceived) and full:
             _check_admission(registry, event.stream_id)
         if isinstance(event, SendMessage | AskPeer) and running:
@@ -77,6 +83,57 @@ class WatchedServer:
     def snapshot(self, now: float) -> tuple[object, ...]:
         """Return what decides its future, with times relative to `now`."""
         return self._machine.snapshot(now)
+
+
+@final
+class WatchedClient:
+    """A client's machine that is looked at after every step.
+
+    Args:
+        machine: It is changed by nobody else.
+    """
+
+    def __init__(self, machine: ClientStreams) -> None:
+        self._machine = machine
+
+    @property
+    def open_calls(self) -> int:
+        """How many calls have no outcome, or a cancellation that the server does not know of."""
+        return self._machine.open_calls
+
+    def handle(self, event: ClientStreamsInput, now: float) -> Sequence[ClientStreamsEffect]:
+        """Take an input; return what is to be done.
+
+        Raises:
+            Violation: Something is kept of a call that is over.
+        """
+        effects = self._machine.handle(event, now)
+        _check_names(self._machine._ledger)
+        return effects
+
+    def next_deadline(self) -> float | None:
+        """Say when it wants to be woken."""
+        return self._machine.next_deadline()
+
+    def fork(self) -> WatchedClient:
+        """Return an independent copy."""
+        return WatchedClient(self._machine.fork())
+
+    def snapshot(self, now: float) -> tuple[object, ...]:
+        """Return what decides its future, with times relative to `now`."""
+        return self._machine.snapshot(now)
+
+
+def _check_names(ledger: Ledger) -> None:
+    """Check that whatever names a call names one that is not over.
+
+    Raises:
+        Violation: Something does not.
+    """
+    named = {*ledger.requests.values(), *ledger.streams.values(), *ledger.errands.values(), *ledger.asks.values()}
+    named.update(*ledger.tokens.values(), (call_id for call_id, _ in ledger.held))
+    if not named <= ledger.calls.keys():
+        raise Violation(_MEMORY, f"something names call {min(named - ledger.calls.keys())}, which is over")
 
 
 def _counted(registry: Registry) -> tuple[int, int]:
@@ -116,6 +173,41 @@ def _check_counts(registry: Registry) -> None:
         raise Violation(_MEMORY, "something names streams, and there is none")
 
 
+def _attached(registry: Registry) -> dict[StreamId, ConnectionId]:
+    """Return which connection delivers which stream."""
+    streams = registry.streams.values()
+    return {stream.stream_id: stream.attachment.connection_id for stream in streams if stream.attachment is not None}
+
+
+def _is_alive(registry: Registry, stream_id: StreamId) -> bool:
+    stream = registry.streams.get(stream_id)
+    return stream is not None and stream.state is not StreamState.GONE
+
+
+def _check_told(registry: Registry, told: dict[StreamId, ConnectionId], effects: Sequence[StreamsEffect]) -> None:
+    """Check that an embedder knows by what it is told who delivers each stream that is not gone.
+
+    Args:
+        registry: How it is.
+        told: What it knew before.
+        effects: What it is told now.
+
+    Raises:
+        Violation: It was not told of a change.
+    """
+    for effect in effects:
+        match effect:
+            case StreamAttached(stream_id, connection_id):
+                told[stream_id] = connection_id
+            case StreamDetached(stream_id):
+                told.pop(stream_id, None)
+            case _:
+                pass
+    known = {stream_id: path for stream_id, path in told.items() if _is_alive(registry, stream_id)}
+    if known != _attached(registry):
+        raise Violation("who delivers is told", f"{known} is known, and it is {_attached(registry)}")
+
+
 def _check_room(registry: Registry) -> None:
     """Check that nothing is kept where a new stream finds no room, unless it may never go (rule R10).
 
@@ -141,6 +233,17 @@ def _has_spare(registry: Registry, stream: Stream) -> bool:
         if entry.sequence <= anything or (entry.kind is EntryKind.NOTIFICATION and entry.sequence <= notifications):
             return log.size - len(entry.payload) >= least
     return False
+
+
+def _check_bodies(registry: Registry) -> None:
+    """Check that no response of HTTP stays open that has nothing to carry: nobody else ends it (rules R15, H15).
+
+    Raises:
+        Violation: One does.
+    """
+    for path in registry.connections.values():
+        if path.phase is Phase.EVENTS and path.idle and not (path.attached or path.has_work or path.holds_back):
+            raise Violation("what is over ends", f"the response on {path.connection_id} carries nothing and stays open")
 
 
 def _check_admission(registry: Registry, stream_id: StreamId) -> None:
@@ -174,19 +277,3 @@ def _check_window(registry: Registry, stream_id: StreamId, effects: Sequence[Str
     if ahead >= registry.config.window:
         text = f"the work on {stream_id} is {ahead} entries ahead, and is not told to wait"
         raise Violation("no more than the window is ahead", text)
-
-
-def check_unread(state: State, caller: Caller) -> None:
-    """Check that a client gives its caller no more than it may have unread, and the one item that fills it (rule R23).
-
-    Without our extension nothing that was read ahead can be had again, so that comes on top.
-
-    Raises:
-        Violation: It has more.
-    """
-    limit = state.bounds.max_unread
-    if not limit:
-        return
-    ahead = 0 if state.peers is Peers.MARKER else state.bounds.reads_ahead - state.left.reads_ahead
-    if caller.unread > limit + 1 + ahead:
-        raise Violation(_MEMORY, f"call {caller.number} has {caller.unread} items unread")

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import attrs
 import pytest
 
-from mcpstreams_sansio.connections import DeadlineReached
-from mcpstreams_sansio.ids import Digest, Secret
-from mcpstreams_sansio.server import production, room
+from mcpstreams_sansio.connections import ConnectionLost, DeadlineReached
+from mcpstreams_sansio.ids import CallId, Digest, Secret
+from mcpstreams_sansio.server import attachments, production, room
 from mcpstreams_sansio.server.calls import StreamKind
 from mcpstreams_sansio.server.inputs import CallReceived, SendMessage
 from mcpstreams_sansio.server.registry import Registry
@@ -17,9 +17,11 @@ from mcpstreams_sansio.server.stream import Reading, Stream, attachment_of
 from mcpstreams_sansio.server.table import StreamState
 from mcpstreams_sansio.testing import Action, Bounds, Peers, StreamsWorld, Violation
 from mcpstreams_sansio.testing.caller import Caller, Guarantee
+from mcpstreams_sansio.testing.client_side import check_unread
 from mcpstreams_sansio.testing.conversation import message
-from mcpstreams_sansio.testing.limits import WatchedServer, check_unread
 from mcpstreams_sansio.testing.names import stream_name
+from mcpstreams_sansio.testing.watched import WatchedClient, WatchedServer
+from tests.model.planted.fault import nothing
 
 STREAM = stream_name(1)
 SAID = SendMessage(STREAM, message(1, "p"))
@@ -244,3 +246,40 @@ def test_a_call_is_open_as_long_as_it_has_a_stream_or_is_worked_on() -> None:
     assert machine.open_calls == 1
     inside(machine).working.clear()
     assert machine.open_calls == 0
+
+
+# ------------------------------------------------------------------------------------------------ a client
+
+
+@pytest.mark.rule("R24")
+def test_nothing_names_a_call_that_is_over() -> None:
+    (home,) = walk("multiplexed marker messages=0", *WITH_A_STREAM).state.homes.values()
+    machine = home.machine._machine.fork()
+    assert isinstance(machine, WatchedClient)
+    machine._machine._ledger.asks["ask-00001"] = CallId(7)
+    with pytest.raises(Violation, match="memory within limits: something names call 7, which is over"):
+        machine.handle(DeadlineReached(), 0.0)
+
+
+# ------------------------------------------------------------------------------------------------ what is over
+
+
+@pytest.mark.rule("R15")
+def test_a_response_that_carries_nothing_is_ended() -> None:
+    machine = serving("http marker messages=0", "call k1", "connect", "up c1")
+    (path,) = inside(machine).connections.values()
+    path.attached.clear()
+    with pytest.raises(Violation, match=r"what is over ends: the response on .* carries nothing and stays open"):
+        machine.handle(DeadlineReached(), 0.0)
+
+
+# ------------------------------------------------------------------------------------------------ what is told
+
+
+@pytest.mark.rule("R15")
+def test_whoever_embeds_a_server_is_told_who_delivers(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = serving("multiplexed marker", *WITH_A_STREAM)
+    (path,) = inside(machine).connections
+    monkeypatch.setattr(attachments, "await_client", nothing)
+    with pytest.raises(Violation, match=f"who delivers is told: {{'stream-00001': {path}}} is known, and it is {{}}"):
+        machine.handle(ConnectionLost(path), 0.0)
