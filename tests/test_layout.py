@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from mcpstreams_sansio import testing
 from tests.sources import BINDINGS, CORE, ROOT, TESTS, module_name, python_files, shown
 
 MAX_LINES_OF_CODE = 400
@@ -94,6 +95,13 @@ def own_texts() -> list[Path]:
     found = [path for folder in folders for path in folder.rglob("*") if path.is_file() and path.suffix in kinds]
     found += [ROOT / "README.rst", ROOT / "pyproject.toml"]
     return [path for path in found if not {"__pycache__", "_build", "generated"} & set(path.parts)]
+
+
+def test_the_map_of_the_model_check_shows_every_room() -> None:
+    text = testing.__doc__ or ""
+    rooms = {path.stem for path in Path(testing.__file__).parent.iterdir() if path.suffix == ".py" or path.is_dir()}
+    hidden = {room for room in rooms if not room.startswith("_") and f"`{room}`" not in text}
+    assert not hidden
 
 
 def test_nothing_is_left_undone() -> None:

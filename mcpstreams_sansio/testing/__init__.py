@@ -5,6 +5,18 @@
 way through a world into text that a person reads and a test replays, and `draw` makes a picture of it. `StreamsWorld`
 is the world of this package: both real machines, with wires, a disk, applications and time between them; any other
 world can be explored as well.
+
+The rooms:
+
+* a search: `properties`, `explore`, `graph`, `cells`;
+* the world: `world`, `state` (all its data), `actions` (what can happen, and how often), `configurations` (our worlds);
+* what happens: `network` (wires, the disk, time), `people` (both applications), `strangers`, `crashes` (the server's
+  process ends), `restarts` (the client's does), `half_open`;
+* what it happens to: `machines`, `homes` (clients), `wires`, `disk`, `work` and `caller` (the applications of a call),
+  `stores` (what a caller keeps), `conversation` (what they say), `fronts` and `frames` (what stands in the bytes);
+* what machines want done: `server_side`, `client_side`;
+* what must hold: `witness`, `deliveries`, `promised`, `polls`, `secrecy`, `attempts`, and `watched` from inside;
+* how it is told: `names` (one key for worlds that are alike), `narration`, `transcript`, `drawing`, `script`, `cues`.
 """
 
 from __future__ import annotations

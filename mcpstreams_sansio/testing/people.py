@@ -1,4 +1,4 @@
-"""What the applications at both ends can do, and what strangers can try."""
+"""What the applications at both ends can do."""
 
 from __future__ import annotations
 

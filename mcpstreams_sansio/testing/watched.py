@@ -1,8 +1,8 @@
-"""Memory within limits: what a machine keeps is counted, is let go in time, and is never more than it may be.
+"""Both machines from inside: what they keep is counted, let go in time, and never more than it may be.
 
-What a machine keeps shows nowhere but in it. So this looks into the machines, as nothing else of a world does: at every
-moment of each once, whoever comes there. What a client keeps of messages shows by what its callers were given and have
-not taken.
+What a machine keeps shows nowhere but in it, nor does a response that it forgot to end, or a change that it told nobody
+of. So this looks into the machines, as nothing else of a world does: at every moment of each once, whoever comes there.
+What a client keeps of messages shows by what its callers were given and have not taken.
 """
 
 from __future__ import annotations
