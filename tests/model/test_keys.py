@@ -263,7 +263,7 @@ def setting_seed(world: StreamsWorld) -> int:
     return sum(map(ord, world.setting()))
 
 
-@pytest.mark.parametrize("setting", SETTINGS)
+@pytest.mark.parametrize("setting", SETTINGS[::2])
 def test_a_search_by_digests_meets_as_many_states_as_one_by_keys(setting: str) -> None:
     explorers = [Explorer(StreamsWorld.parse(setting), key_digest=each) for each in (None, digest)]
     for explorer in explorers:

@@ -189,7 +189,7 @@ def client_uses_an_exchange_twice(patch: Patch) -> None:
 )
 def attempts_have_one_number(patch: Patch) -> None:
     """A later attempt can not be told from an earlier one."""
-    patch.setattr(recovery, "_attempt", lambda known, _: Attempt(known.config.instance, 1))
+    patch.setattr(recovery, "_attempt", lambda call: Attempt(call.client, 1))
 
 
 @planted(

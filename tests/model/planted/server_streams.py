@@ -196,7 +196,7 @@ def release_cancels(patch: Patch) -> None:
 
 @planted(
     "rule R16",
-    Found("http marker messages=0 sessions=1", "an answer in the end", 8),
+    Found("http marker messages=0 sessions=1", "lost is lost", 4),
 )
 def session_takes_announced_streams_with_it(patch: Patch) -> None:
     """The end of an HTTP session ends streams that a token could bring back."""
