@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from mcpstreams_sansio.testing import Action, Kind, StreamsWorld, Transcript, record, reliable
+from mcpstreams_sansio.testing import Kind, StreamsWorld, Transcript, record, reliable
+from tests.model.ways import actions, walked
 
 LOSSES: dict[str, tuple[str, str]] = {
     "cut before create": ("multiplexed marker cuts=1", "call k1, connect, up c1, cut c1"),
@@ -143,11 +144,8 @@ _ENOUGH = 200
 
 def transcript_of(name: str) -> Transcript:
     """Walk into a loss and on from there, until every call is settled."""
-    setting, actions = LOSSES[name]
-    world, path = StreamsWorld.parse(setting), [Action(*action.split()) for action in actions.split(", ")]
-    for action in path:
-        assert action in world.actions(), f"{action} is not possible"
-        world.apply(action)
+    setting, way = LOSSES[name]
+    world, path = walked(setting, way), actions(way)
     while not world.settled() and len(path) < _ENOUGH:
         possible = [action for action in world.actions() if reliable(action)]
         action = min(possible, key=lambda each: _FIRST.index(Kind(each.kind)) if each.kind in _FIRST else len(_FIRST))

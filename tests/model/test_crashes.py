@@ -18,19 +18,9 @@ from mcpstreams_sansio.testing.server_side import carry_out
 from mcpstreams_sansio.testing.state import State
 from mcpstreams_sansio.testing.wires import End
 from mcpstreams_sansio.testing.work import WorkState
+from tests.model.ways import walked
 
 DISK = "multiplexed marker messages=2 crashes=1 durable=1"
-
-
-def walked(setting: str, path: str) -> StreamsWorld:
-    """Return a world after some actions."""
-    world = StreamsWorld.parse(setting)
-    for step in path.split(", "):
-        kind, _, target = step.partition(" ")
-        action = Action(kind, target or None)
-        assert action in world.actions(), f"{action} is not possible"
-        world.apply(action)
-    return world
 
 
 def work_in(world: StreamsWorld) -> tuple[WorkState, int, int, bool]:

@@ -27,12 +27,13 @@ from mcpstreams_sansio.server.records import (
     StreamOpened,
     Tags,
 )
-from mcpstreams_sansio.testing import Action, StreamsWorld, Violation
+from mcpstreams_sansio.testing import Action, Violation
 from mcpstreams_sansio.testing.disk import Disk
 from mcpstreams_sansio.testing.frames import Frame
 from mcpstreams_sansio.testing.promised import Promised
 from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, Notification, Request, Response
 from mcpstreams_sansio.wire.refusals import Reason
+from tests.model.ways import walked
 
 S1, S2 = StreamId("stream-00001"), StreamId("stream-00002")
 C1 = ConnectionId(1)
@@ -144,14 +145,6 @@ def test_a_stream_of_which_its_client_has_all_is_not_kept_until_it_expires() -> 
 
 
 # -------------------------------------------------------------------------------------------------- what comes late
-
-
-def walked(setting: str, *path: str) -> StreamsWorld:
-    world = StreamsWorld.parse(setting)
-    for step in path:
-        kind, _, target = step.partition(" ")
-        world.apply(Action(kind, target or None))
-    return world
 
 
 @pytest.mark.rule("R21")

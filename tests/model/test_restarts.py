@@ -13,6 +13,7 @@ from mcpstreams_sansio.testing import Action, Always, StreamsWorld, Violation, e
 from mcpstreams_sansio.testing.caller import DIED, Caller, Guarantee
 from mcpstreams_sansio.testing.client_side import carry_out
 from mcpstreams_sansio.testing.stores import Store
+from tests.model.ways import walked
 
 
 def restored(caller: Caller, world: StreamsWorld) -> bool:
@@ -53,15 +54,6 @@ def test_the_searches_meet_it(what: str) -> None:
 
 UNASKED = "multiplexed marker messages=0 client_crashes=1 unasked_saves=1"
 ASKED = ("call k1", "connect", "save k1", "up c1", "succeed k1", "down c1")
-
-
-def walked(setting: str, *path: str) -> StreamsWorld:
-    world = StreamsWorld.parse(setting)
-    for step in path:
-        kind, _, target = step.partition(" ")
-        assert Action(kind, target or None) in world.actions(), step
-        world.apply(Action(kind, target or None))
-    return world
 
 
 def store_in(world: StreamsWorld) -> Store:

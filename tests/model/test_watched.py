@@ -1,4 +1,4 @@
-"""Memory within limits: what a machine keeps too much of is seen at the next step that changes what is counted."""
+"""Machines that are looked at from inside: what one keeps, leaves open or tells nobody is seen at its next step."""
 
 from __future__ import annotations
 
@@ -15,31 +15,23 @@ from mcpstreams_sansio.server.inputs import CallReceived, SendMessage
 from mcpstreams_sansio.server.registry import Registry
 from mcpstreams_sansio.server.stream import Reading, Stream, attachment_of
 from mcpstreams_sansio.server.table import StreamState
-from mcpstreams_sansio.testing import Action, Bounds, Peers, StreamsWorld, Violation
+from mcpstreams_sansio.testing import Bounds, Peers, StreamsWorld, Violation
 from mcpstreams_sansio.testing.caller import Caller, Guarantee
 from mcpstreams_sansio.testing.client_side import check_unread
 from mcpstreams_sansio.testing.conversation import message
 from mcpstreams_sansio.testing.names import stream_name
 from mcpstreams_sansio.testing.watched import WatchedClient, WatchedServer
 from tests.model.planted.fault import nothing
+from tests.model.ways import walked
 
 STREAM = stream_name(1)
 SAID = SendMessage(STREAM, message(1, "p"))
 WITH_A_STREAM = ("call k1", "connect", "up c1", "down c1")
 
 
-def walk(setting: str, *path: str) -> StreamsWorld:
-    """Return a world after a few actions."""
-    world = StreamsWorld.parse(setting)
-    for text in path:
-        kind, _, target = text.partition(" ")
-        world.apply(Action(kind, target or None))
-    return world
-
-
 def serving(setting: str, *path: str) -> WatchedServer:
     """Return the server's machine of such a world, to meddle with."""
-    machine = walk(setting, *path).state.server._machine.fork()
+    machine = walked(setting, *path).state.server._machine.fork()
     assert isinstance(machine, WatchedServer)
     return machine
 
@@ -55,7 +47,7 @@ def only_stream(machine: WatchedServer) -> Stream:
 
 def another_call() -> CallReceived:
     """Return a call on the same connection, with a key of its own."""
-    world = walk("multiplexed marker", "call k1", "connect", "up c1")
+    world = walked("multiplexed marker", "call k1", "connect", "up c1")
     (call,) = [event for _, event in world.state.happened if isinstance(event, CallReceived)]
     request = attrs.evolve(call.request, id="another")
     return attrs.evolve(call, stream_id=stream_name(2), request=request, key=Secret("k" * 22), digest=Digest(b"d" * 32))
@@ -144,7 +136,7 @@ def test_a_completed_stream_goes_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> 
     ("keeps", "path"), [(10_000, ()), (1, ("cut c1", "notice c1"))], ids=["as much as it shall", "what was not sent"]
 )
 def test_what_may_not_go_stays(keeps: int, path: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
-    machine = serving("multiplexed marker messages=2 room=300", *WITH_A_STREAM, *path)
+    machine = serving("multiplexed marker messages=2 cuts=1 room=300", *WITH_A_STREAM, *path)
     monkeypatch.setattr(room, "make", lambda _: [])
     inside(machine).config = attrs.evolve(inside(machine).config, keep_bytes=keeps)
     machine.handle(SAID, 0.0)
@@ -253,7 +245,7 @@ def test_a_call_is_open_as_long_as_it_has_a_stream_or_is_worked_on() -> None:
 
 @pytest.mark.rule("R24")
 def test_nothing_names_a_call_that_is_over() -> None:
-    (home,) = walk("multiplexed marker messages=0", *WITH_A_STREAM).state.homes.values()
+    (home,) = walked("multiplexed marker messages=0", *WITH_A_STREAM).state.homes.values()
     machine = home.machine._machine.fork()
     assert isinstance(machine, WatchedClient)
     machine._machine._ledger.asks["ask-00001"] = CallId(7)

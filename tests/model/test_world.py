@@ -35,20 +35,9 @@ from tests.model.planted.server_streams import (
     machine_does_what_is_nearly_due,
     server_does_what_is_due_only_when_woken,
 )
+from tests.model.ways import walk
 
 ENTROPY_LENGTH = 43
-
-
-def walk(world: StreamsWorld, *path: str) -> StreamsWorld:
-    """Return the world after a few actions, each of them possible where it stands."""
-    world = world.fork()
-    for text in path:
-        kind, _, target = text.partition(" ")
-        action = Action(kind, target or None)
-        assert action in world.actions(), f"{text}, where only {[str(each) for each in world.actions()]} can be"
-        world.apply(action)
-        world.check()
-    return world
 
 
 # ------------------------------------------------------------------------------------------------ its name
