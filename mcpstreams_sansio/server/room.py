@@ -8,8 +8,8 @@ from mcpstreams_sansio.server.stream import Stream
 from mcpstreams_sansio.server.table import StreamState
 
 _STEPS = 16
-"""Where room is made, so many parts of a limit are made at once: the search, which looks at streams and entries, then
-costs a bounded amount for each byte."""
+"""Where room is made, it is such a part of a limit at once: the search, which looks at streams and entries, then costs
+a bounded amount for each byte. Where none can be made, each stream is looked at once for each change of it."""
 
 
 def drop_aged(registry: Registry, stream: Stream) -> None:

@@ -144,7 +144,7 @@ class Stream:
     reason: Reason | None = None
     """Why it is gone, or why its application may not go on."""
     number: int = 0
-    """How many streams are older."""
+    """How many streams were opened before it."""
 
     def step(self, signal: StreamSignal) -> None:
         """Follow the table: the only place where a stream changes its state."""

@@ -1,6 +1,7 @@
 """`ServerStreams`: every stream of a server as one machine.
 
-An input is checked, then due deadlines are processed, then the input is applied, then what can be written is written.
+An input is checked, then due deadlines are processed, then the input is applied, then what can be written is written,
+then room is made if there is none.
 The rooms beside this one do the work: `requests` (what a peer wants), `production` (what the application adds),
 `lifecycle` and `attachments` (what becomes of a stream), `delivery` (what is written), all of them on one `Registry`.
 """
@@ -123,9 +124,8 @@ class ServerStreams:
         for event in events:
             self._apply(event, now)
         delivery.flush(registry)
-        for stream in room.make(
-            registry
-        ):  # of what was written just now too, or the next call finds less than it could
+        # Behind the writes: what was written just now may go too, or the next call finds less room than it could.
+        for stream in room.make(registry):
             lifecycle.evict(registry, stream)
         batch = registry.gate.next_batch()
         effects, registry.effects = registry.effects, []

@@ -112,7 +112,7 @@ class State:
     happened: list[tuple[Role, Happening]] = attrs.field(factory=list)
     """What the last action has led to, in order."""
     lost: list[InFlight] = attrs.field(factory=list)
-    """What was on its way, and was lost by the last action."""
+    """What was on its way on a connection that broke in the last action."""
     departed: dict[ConnectionId, str] = attrs.field(factory=dict)
     """The wires that the last action has ended, by what the machines call them."""
 

@@ -69,6 +69,7 @@ class Close:
 Down: TypeAlias = Head | Chunk | Close
 """What a server sends."""
 InFlight: TypeAlias = Post | Down
+"""What either side sends."""
 
 
 @final
