@@ -14,7 +14,6 @@ from mcpstreams_sansio.server.effects import SendMore
 from mcpstreams_sansio.server.log import StreamLog
 from mcpstreams_sansio.server.registry import StreamTimer
 from mcpstreams_sansio.server.table import StreamState
-from mcpstreams_sansio.wire.refusals import Reason
 from tests.model.planted.fault import Found, Patch, around, nothing, planted
 
 
@@ -207,35 +206,6 @@ def remembers_the_questions_of_calls_that_are_over(patch: Patch) -> None:
 def leaves_it_to_the_client_to_end_what_is_over(patch: Patch) -> None:
     """The response that carried the last of a stream stays open until its client closes it."""
     patch.setattr(attachments, "end_body", nothing)
-
-
-@planted(
-    "rule P8",
-    Found("multiplexed marker messages=0 cuts=1", "who delivers is told", 4),
-)
-def tells_nobody_of_a_loss(patch: Patch) -> None:
-    """A stream is detached, and whoever embeds the server is not told."""
-
-    def await_client(inner: Callable[..., None], known: registry.Registry, lost: stream.Stream) -> None:
-        told = len(known.effects)
-        inner(known, lost)
-        del known.effects[told:]
-
-    around(patch, attachments, "await_client", await_client)
-
-
-@planted(
-    "rule Q7d",
-    Found("multiplexed marker messages=0 cuts=1 hurries=2", "lost is lost", 7),
-)
-def takes_all_work_for_answered(patch: Patch) -> None:
-    """A call that is given up while it is worked on is expired, as if its answer had waited in vain."""
-
-    def close(inner: Callable[..., None], known: registry.Registry, over: stream.Stream, *why: object) -> None:
-        reason, *stop = why
-        inner(known, over, Reason.EXPIRED if reason is Reason.ABANDONED else reason, *stop)
-
-    around(patch, lifecycle, "close", close)
 
 
 @planted(

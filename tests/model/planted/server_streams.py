@@ -348,3 +348,32 @@ def machine_does_what_is_nearly_due(patch: Patch) -> None:
         return inner(known, now + 0.9)
 
     around(patch, deadlines.Deadlines, "pop_due", pop_due)
+
+
+@planted(
+    "rule P8",
+    Found("multiplexed marker messages=0 cuts=1", "who delivers is told", 4),
+)
+def tells_nobody_of_a_loss(patch: Patch) -> None:
+    """A stream is detached, and whoever embeds the server is not told."""
+
+    def await_client(inner: Callable[..., None], known: registry.Registry, lost: stream.Stream) -> None:
+        told = len(known.effects)
+        inner(known, lost)
+        del known.effects[told:]
+
+    around(patch, attachments, "await_client", await_client)
+
+
+@planted(
+    "rule Q7d",
+    Found("multiplexed marker messages=0 cuts=1 hurries=2", "lost is lost", 7),
+)
+def takes_all_work_for_answered(patch: Patch) -> None:
+    """A call that is given up while it is worked on is expired, as if its answer had waited in vain."""
+
+    def close(inner: Callable[..., None], known: registry.Registry, over: stream.Stream, *why: object) -> None:
+        reason, *stop = why
+        inner(known, over, Reason.EXPIRED if reason is Reason.ABANDONED else reason, *stop)
+
+    around(patch, lifecycle, "close", close)
