@@ -10,6 +10,7 @@ once, and what must hold after every input is checked after every input.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import Enum
 
 import attrs
@@ -31,6 +32,8 @@ from mcpstreams_sansio.ids import Address, ConnectionId, Digest, Entropy, Princi
 from mcpstreams_sansio.server.calls import BodyPolicy, CallPolicy, Peer, StreamKind
 from mcpstreams_sansio.server.config import StreamsConfig
 from mcpstreams_sansio.server.effects import (
+    AskAnswered,
+    AskFailed,
     BeginBody,
     BodyKind,
     StreamAttached,
@@ -171,6 +174,7 @@ class Client:
         assert self.outstanding is None, "one write is outstanding at most (R11)"
         assert self.framing is not Framing.HTTP or self.head is not None, "the head comes first (R18)"
         assert write.chunks, "a write holds something"
+        assert sum(map(len, write.chunks[:-1])) < self.talk.config.max_write_bytes, "and nothing behind its size (R11)"
         self.outstanding = write
         for chunk in write.chunks:
             self.chunks.append(chunk)
@@ -341,6 +345,8 @@ class Conversation:
     """What is durable."""
     effects: list[StreamsEffect] = attrs.field(factory=list)
     """Every effect there was."""
+    _asked: dict[str, StreamId] = attrs.field(factory=dict)
+    """Which stream asked what."""
     _application: list[str] = attrs.field(factory=list)
     _observed: list[str] = attrs.field(factory=list)
 
@@ -486,6 +492,9 @@ class Conversation:
     def submit(self, event: StreamsInput) -> list[StreamsEffect]:
         """Tell the machine something and carry out what it wants done; return the effects."""
         effects = self.machine.handle(event, self.now)
+        if isinstance(event, AskPeer):
+            self._asked[event.ask_id] = event.stream_id
+        self._check_asked(effects)
         self.effects += effects
         for effect in effects:
             self._carry_out(effect)
@@ -523,3 +532,14 @@ class Conversation:
                 self._application.append(interruption(effect))
             case _:
                 self._application.append(told(effect))
+
+    def _check_asked(self, effects: Iterable[StreamsEffect]) -> None:
+        for effect in effects:
+            match effect:
+                case AskAnswered() | AskFailed():
+                    assert effect.stream_id == self._asked[effect.ask_id], "who asked is told what came of it (R24)"
+                    assert not isinstance(effect, AskAnswered) or effect.answer.id == effect.ask_id
+                case WorkInterrupted(answers=answers):
+                    self._check_asked(answers)
+                case _:
+                    pass

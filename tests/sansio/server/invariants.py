@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from mcpstreams_sansio.server.calls import StreamKind
+from mcpstreams_sansio.server.outbox import Answer, Farewell, Telling
 from mcpstreams_sansio.server.records import LogRecord
 from mcpstreams_sansio.server.recovery import RecordedStream, read_records
 from mcpstreams_sansio.server.registry import AskTimer, ConnectionTimer, Registry, StreamTimer
@@ -87,6 +88,8 @@ def check_home(registry: Registry, stream: Stream) -> None:
 
 def check_connections(registry: Registry) -> None:
     for path in registry.connections.values():
+        told = [payload for held in path._held for payload in payloads_of(held)]
+        assert path.reply_bytes == sum(map(len, [*path._replies, *told])), "what waits is counted (R11)"
         for stream_id in path.attached:
             attachment = registry.streams[stream_id].attachment
             assert attachment is not None
@@ -97,6 +100,16 @@ def check_connections(registry: Registry) -> None:
         assert isinstance(stream.attachment.origin, ByResume)
         assert stream.attachment.origin.request_id == request_id
         assert stream.scope == scope
+
+
+def payloads_of(telling: Telling) -> tuple[bytes, ...]:
+    match telling:
+        case Answer(payload):
+            return (payload,)
+        case Farewell(payloads):
+            return payloads
+        case _:
+            return ()
 
 
 def check_counts(registry: Registry, alive: list[Stream]) -> None:

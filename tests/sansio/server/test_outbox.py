@@ -167,3 +167,22 @@ def test_a_message_larger_than_a_turn_waits_for_enough_turns_and_is_written() ->
     place = [b"x" * 5_000 in chunk for chunk in line.chunks].index(True)
     # Both had something all the time: a turn gives 250 bytes to each.
     assert 4_000 < sum(map(len, line.chunks[:place])) < 6_000
+
+
+@pytest.mark.rule("R11")
+def test_a_write_is_filled_and_no_further_whoever_has_much_to_say() -> None:
+    talk = Conversation(StreamsConfig(max_write_bytes=8_000))
+    line = slow(talk)
+    for number in range(3):
+        line.call(number, f"s{number}")
+    for number in range(200):
+        for stream in range(3):
+            talk.say(number, stream=f"s{stream}", size=1 + number % (7 + stream))
+    line.take()
+    sizes = []
+    while line.outstanding is not None:
+        chunks = [len(chunk) for chunk in line.outstanding.chunks]
+        sizes.append((sum(chunks[:-1]), sum(chunks)))
+        line.take()
+    assert len(sizes) > 5
+    assert all(before < 8_000 <= size for before, size in sizes[:-1])
