@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcpstreams_sansio.server.calls import StreamKind
+from mcpstreams_sansio.server.calls import BodyPolicy, StreamKind
 from mcpstreams_sansio.server.config import StreamsConfig
 from mcpstreams_sansio.wire.jsonrpc import Response
 from mcpstreams_sansio.wire.streams import ResumeInterval
@@ -152,3 +152,68 @@ def test_repeats_come_in_the_order_in_which_they_were_asked() -> None:
     other = talk.connect(principal="ann")
     other.resume(after=4, attempt="a.1")
     assert other.heard() == ["ask q1", "ask q2", "ask q3"]
+
+
+@pytest.mark.rule("R24", "R11")
+def test_repeats_that_a_write_has_no_room_for_come_with_the_next_one() -> None:
+    talk = Conversation(StreamsConfig(max_write_bytes=1))
+    line, other = talk.connect(principal="ann"), talk.connect(principal="ann")
+    line.call(peer=MARKER)
+    talk.ask("q1")
+    talk.ask("q2")
+    talk.say(1)
+    line.lose()
+    other.resume(after=3, attempt="a.1")
+    assert other.heard() == ["ask q1", "ask q2", "progress 1"]
+
+
+@pytest.mark.rule("R24", "R17")
+def test_a_plain_cursor_is_given_only_what_follows_it() -> None:
+    talk = Conversation()
+    first, second = talk.exchange(), talk.exchange()
+    first.call(peer=STOCK)
+    talk.ask("q1")
+    talk.say(1)
+    first.lose()
+    second.get(after=1)
+    assert second.heard() == ["1", "2 progress 1"]
+
+
+@pytest.mark.rule("R18")
+def test_an_exchange_that_has_become_an_event_stream_has_nothing_more_to_decide() -> None:
+    talk = Conversation(StreamsConfig(keepalive=None))
+    exchange = talk.exchange()
+    exchange.call(peer=STOCK, body=BodyPolicy.WHEN_NEEDED)
+    assert talk.machine.next_deadline() == talk.config.sse_after
+    talk.say(1)
+    assert exchange.heard() == ["0", "1 progress 1"]
+    assert talk.machine.next_deadline() is None
+
+
+# ----------------------------------------------------------------------------------------------------------- attempts
+
+
+@pytest.mark.rule("R14")
+def test_of_so_many_client_instances_the_longest_unheard_is_forgotten_first() -> None:
+    talk = Conversation(StreamsConfig(max_instances=2))
+    line, other = talk.connect(), talk.connect()
+    line.call(peer=MARKER, attempt="a.1")
+    other.resume(1, attempt="b.1")
+    other.resume(2, attempt="a.1")
+    other.resume(3, attempt="a.2")
+    other.resume(4, attempt="c.1")
+    other.resume(5, attempt="a.2")
+    assert other.heard()[-1] == "error 5 superseded"
+    line.resume(6, attempt="b.1")
+    assert line.heard()[-1] == "create"
+
+
+@pytest.mark.rule("R14")
+def test_what_came_before_the_latest_attempt_of_its_instance_is_refused() -> None:
+    talk = Conversation(StreamsConfig(max_instances=2))
+    line, other = talk.connect(), talk.connect()
+    line.call(peer=MARKER, attempt="a.2")
+    other.resume(1, attempt="b.1")
+    for request_id, attempt in ((2, "a.1"), (3, "a.2"), (4, "b.1")):
+        line.resume(request_id, attempt=attempt)
+    assert line.heard()[2:] == [f"error {request_id} superseded" for request_id in (2, 3, 4)]

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import pytest
 
+from mcpstreams_sansio.ids import StreamId
 from mcpstreams_sansio.server.calls import BodyPolicy, Peer, StreamKind
 from mcpstreams_sansio.server.config import StreamsConfig
-from mcpstreams_sansio.server.effects import BodyKind
+from mcpstreams_sansio.server.effects import BodyKind, StartCall
 from mcpstreams_sansio.server.table import StreamState
-from mcpstreams_sansio.wire.jsonrpc import MAX_ID_LENGTH, Response
+from mcpstreams_sansio.wire.jsonrpc import MAX_ID_LENGTH, Notification, Response
+from mcpstreams_sansio.wire.revisions import AfterLoss
 from mcpstreams_sansio.wire.streams import ResumeInterval
-from tests.sansio.server.conversation import KEY, MARKER, STOCK, Conversation, Way
+from mcpstreams_sansio.wire.tags import Tag, read_tag
+from tests.sansio.server.conversation import DRAFT, KEY, MARKER, STOCK, Conversation, Way, token_of
 from tests.sansio.server.scenes import delivered_again
 
 # ------------------------------------------------------------------------------------------------- not resumable
@@ -105,11 +108,12 @@ def test_an_undecided_exchange_is_primed_before_it_is_let_go() -> None:
 
 
 @pytest.mark.rule("P9", "H19")
-def test_a_client_that_is_not_primed_needs_an_event_before_it_is_let_go() -> None:
+@pytest.mark.parametrize("stops", [False, True])
+def test_a_client_that_is_not_primed_needs_an_event_before_it_is_let_go(stops: bool) -> None:
     talk = Conversation()
     exchange = talk.exchange(primes=False)
     exchange.call(peer=STOCK)
-    talk.release()
+    talk.drain() if stops else talk.release()
     assert exchange.way is Way.OPEN
     talk.say(1)
     talk.release()
@@ -253,3 +257,137 @@ def test_a_stream_that_is_let_go_while_its_rest_is_written_is_kept_for_its_clien
     scene.client.heard()
     scene.client.resume(13)
     assert scene.client.heard() == ["error 13 expired"]
+
+
+# ------------------------------------------------------------------------------------------- what the application hears
+
+
+@pytest.mark.rule("R2", "R27")
+def test_the_application_is_told_whether_its_client_can_come_back() -> None:
+    talk = Conversation()
+    line = talk.connect()
+    line.call(1, "s1")
+    line.call(2, "s2", kind=StreamKind.FLEETING)
+    line.call(3, "s3", interval=ResumeInterval(max=0))
+    started = [effect for effect in talk.effects if isinstance(effect, StartCall)]
+    assert [(start.stream_id, start.resumable) for start in started] == [("s1", True), ("s2", False), ("s3", False)]
+
+
+@pytest.mark.rule("D5", "P8")
+def test_the_work_of_a_call_that_is_lost_for_good_stops_unless_its_revision_says_otherwise() -> None:
+    talk = Conversation()
+    line = talk.connect()
+    line.call(1, "s1", peer=STOCK, after_loss=AfterLoss.CANCEL)
+    line.call(2, "s2", peer=STOCK, after_loss=AfterLoss.RUN_ON)
+    line.call(3, "s3", interval=ResumeInterval(max=0), after_loss=AfterLoss.RUN_ON)
+    talk.application()
+    line.lose()
+    assert talk.application() == ["cancel s1: connection lost", "cancel s3: connection lost"]
+
+
+# ----------------------------------------------------------------------------------------------------- how it is over
+
+
+@pytest.mark.rule("P8", "R18")
+def test_no_body_is_begun_where_nobody_is_left_to_read_it() -> None:
+    talk = Conversation()
+    exchange = talk.exchange()
+    exchange.call(peer=STOCK, kind=StreamKind.FLEETING, body=BodyPolicy.WHEN_NEEDED)
+    exchange.lose()
+    assert exchange.body is None
+
+
+@pytest.mark.rule("R18", "R2")
+def test_a_stream_whose_response_was_the_whole_body_is_over_since_nobody_has_a_cursor_of_it() -> None:
+    talk = Conversation()
+    exchange, other = talk.exchange(), talk.exchange()
+    exchange.call(peer=STOCK, body=BodyPolicy.WHEN_NEEDED)
+    talk.respond()
+    assert exchange.body is BodyKind.JSON
+    assert talk.observed()[-1] == "s1 gone: finished"
+    other.get(0)
+    assert other.heard() == ["error - invalid_cursor"]
+
+
+@pytest.mark.rule("P35", "R1", "R4")
+def test_the_end_of_a_complete_stream_has_its_number_and_the_same_bytes_whenever_it_is_told() -> None:
+    talk = Conversation()
+    first, second, third = talk.connect(), talk.connect(), talk.connect()
+    first.call(peer=MARKER)
+    talk.respond()
+    second.ack(3, token=token_of("s1"))
+    third.resume(attempt="a.1")
+    assert (third.heard(), talk.observed()[-1]) == (["end", "result 9"], "s1 gone: finished")
+    assert read_tag(first.messages[-1]) == Tag(StreamId("s1"), 3)
+    assert third.chunks[0] == first.chunks[-1]
+
+
+@pytest.mark.rule("P35", "Q9b")
+def test_the_end_of_a_stream_that_was_cancelled_has_none() -> None:
+    talk = Conversation()
+    first, second = talk.connect(), talk.connect()
+    first.call(peer=MARKER)
+    second.cancel(11)
+    assert first.messages[-1] == Notification("notifications/stream/end", {"streamId": "s1"})
+
+
+@pytest.mark.rule("R21", "R4")
+def test_who_is_on_the_way_when_another_client_has_it_all_is_told_the_end_by_its_number() -> None:
+    talk = Conversation(StreamsConfig(max_write_bytes=1))
+    first, second = talk.connect(), talk.connect()
+    first.call(peer=MARKER, key=KEY, attempt="a.1")
+    talk.respond()
+    first.lose()
+    second.reads = False
+    second.call(peer=MARKER, key=KEY, attempt="a.2", stream="s2")
+    talk.connect().ack(3, token=token_of("s1"))
+    second.reads = True
+    second.take()
+    assert second.heard() == ["create", "end"]
+    assert read_tag(second.messages[-1]) == Tag(StreamId("s1"), 3)
+
+
+@pytest.mark.rule("Q7e", "R27")
+def test_who_stays_away_while_the_work_is_done_has_the_whole_time_from_then_on() -> None:
+    talk = Conversation()
+    line = talk.connect()
+    line.call(interval=ResumeInterval(max=60))
+    line.lose()
+    talk.wait(50)
+    talk.respond()
+    talk.wait(59)
+    assert talk.state() is StreamState.COMPLETED
+    talk.wait(1)
+    assert talk.state() is StreamState.GONE
+
+
+@pytest.mark.rule("R5", "Q7d")
+def test_nothing_is_due_for_a_stream_that_is_gone_but_that_it_is_forgotten() -> None:
+    talk = Conversation(StreamsConfig(redelivery_window=10, tombstone_ttl=100, keepalive=None))
+    line = talk.connect()
+    line.call(peer=MARKER)
+    talk.say(1)
+    line.ack(2)
+    line.cancelled(7)
+    assert talk.machine.next_deadline() == 100
+
+
+# ------------------------------------------------------------------------------------------------------------- create
+
+
+@pytest.mark.rule("D1", "P5")
+@pytest.mark.parametrize("peer", [DRAFT, MARKER])
+@pytest.mark.parametrize(("config", "place"), [(StreamsConfig(), "stream"), (StreamsConfig(create_shape="flat"), None)])
+def test_create_is_written_as_the_example_of_the_draft_or_as_its_schema(
+    peer: Peer, config: StreamsConfig, place: str | None
+) -> None:
+    talk = Conversation(config)
+    line = talk.connect()
+    line.call(peer=peer)
+    [create] = line.messages
+    assert isinstance(create, Notification)
+    assert create.params is not None
+    fields = create.params if place is None else create.params[place]
+    assert isinstance(fields, dict)
+    assert fields["streamId"] == "s1"
+    assert ("stream" in create.params) == (place is not None)

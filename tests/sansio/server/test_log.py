@@ -165,6 +165,33 @@ def test_create_put_back_does_not_bring_the_others_back() -> None:
     assert (log.lost_after(0), log.first_available) == (2, 4)
 
 
+@pytest.mark.rule("R3", "R10")
+def test_create_put_back_is_the_first_one_available_and_goes_again_once_it_is_confirmed() -> None:
+    log = log_of("cnn", sent=1)
+    log.confirm(1, now=0)
+    log.restore_create(b"again")
+    assert log.first_available == 1
+    log.confirm(2, now=0)
+    assert kept(log) == [2, 3]
+
+
+@pytest.mark.rule("R5")
+def test_what_was_confirmed_a_moment_ago_is_kept_for_its_window() -> None:
+    log = log_of("nnn", sent=3)
+    log.confirm(2, now=0)
+    log.drop_aged(10, now=9)
+    assert kept(log) == [1, 2, 3]
+    log.drop_aged(10, now=10)
+    assert kept(log) == [3]
+
+
+@pytest.mark.rule("R7")
+def test_so_much_is_kept_in_any_case() -> None:
+    log = log_of("nnnn", sent=4)
+    log.drop_for_room(0, least=2 * SIZE + 1)
+    assert kept(log) == [2, 3, 4]
+
+
 # -------------------------------------------------------------------------------------------------------------- sizes
 
 
@@ -182,6 +209,14 @@ def test_a_log_knows_how_much_of_it_is_unsent_and_unconfirmed() -> None:
     assert (log.size, log.unsent_size, log.unconfirmed_size) == (0, 0, 0)
 
 
+@pytest.mark.rule("R6", "R10")
+def test_a_log_knows_how_much_there_is_above_a_position_whether_create_is_there_or_not() -> None:
+    log = log_of("cnnn", sent=4)
+    assert [log.size_above(position) for position in range(5)] == [40, 30, 20, 10, 0]
+    log.confirm(1, now=0)
+    assert [log.size_above(position) for position in range(5)] == [30, 30, 20, 10, 0]
+
+
 def test_a_fork_is_another_log_with_the_same_entries() -> None:
     log = log_of("cnn", sent=2)
     log.confirm(2, now=0)
@@ -190,3 +225,11 @@ def test_a_fork_is_another_log_with_the_same_entries() -> None:
     log.drop_confirmed(2)
     assert (kept(log), kept(fork)) == ([3], [2, 3])
     assert (log.first_confirmation(), fork.first_confirmation()) == (None, 0)
+
+
+@pytest.mark.rule("R5", "R9")
+def test_after_a_restart_all_that_is_not_confirmed_may_have_been_sent_and_may_not() -> None:
+    entries = [(sequence, EntryKind.NOTIFICATION, b"x" * SIZE) for sequence in (3, 4)]
+    log = StreamLog.restored(entries, confirmed=2, gone=2, produced=4)
+    assert (log.confirmed, log.sent, log.claimable, log.durable, log.produced) == (2, 2, 4, 4, 4)
+    assert (log.first_available, log.size, log.unsent_size, log.unconfirmed_size) == (3, 20, 20, 20)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from mcpstreams_sansio.ids import StreamId
-from mcpstreams_sansio.server.calls import Peer, StreamKind
+from mcpstreams_sansio.connections import Framing
+from mcpstreams_sansio.ids import ConnectionId, StreamId
+from mcpstreams_sansio.server.calls import BodyPolicy, Peer, StreamKind
 from mcpstreams_sansio.server.config import StreamsConfig
+from mcpstreams_sansio.wire.jsonrpc import Request, Response
 from mcpstreams_sansio.wire.meta import read_window
-from tests.sansio.server.conversation import DRAFT, MARKER, Conversation
+from tests.sansio.server.conversation import ASK, DRAFT, MARKER, Conversation
 
 # ------------------------------------------------------------------------------------------------- messages, in order
 
@@ -206,3 +208,93 @@ def test_questions_that_are_open_when_a_stream_is_full_get_no_answer() -> None:
     talk.ask("q1")
     talk.say(1, size=1_000)
     assert talk.application() == ["start s1", "cancel s1: log full", "failed q1: stream gone"]
+
+
+@pytest.mark.rule("R24")
+def test_a_question_goes_out_as_it_was_put() -> None:
+    talk = Conversation()
+    line = talk.connect()
+    line.call()
+    talk.ask("q1")
+    assert line.messages[-1] == Request("q1", ASK, {"messages": []})
+    talk.now = talk.config.ask_timeout
+    talk.ask("q2")
+    assert line.messages[-1] == Request("q2", ASK, {"messages": []}), "also behind what time has added first"
+
+
+@pytest.mark.rule("R24")
+@pytest.mark.parametrize(
+    ("method", "needed"),
+    [
+        ("sampling/createMessage", "sampling"),
+        ("elicitation/create", "elicitation"),
+        ("roots/list", "roots"),
+        ("x/anything", None),
+    ],
+)
+def test_a_client_is_asked_only_what_it_said_it_can_answer(method: str, needed: str | None) -> None:
+    talk = Conversation()
+    able, unable = talk.connect(), talk.connect()
+    able.call(1, "s1", peer=Peer(capabilities=frozenset() if needed is None else frozenset({needed})))
+    unable.call(2, "s2", peer=Peer(capabilities=frozenset({"something else"})))
+    talk.application()
+    talk.ask("q1", "s1", method)
+    talk.ask("q2", "s2", method)
+    assert able.heard() == ["ask q1"]
+    assert unable.heard() == (["ask q2"] if needed is None else [])
+    assert talk.application() == ([] if needed is None else ["failed q2: unsupported"])
+
+
+@pytest.mark.rule("R24", "R18")
+def test_who_accepts_no_events_is_asked_nothing() -> None:
+    talk = Conversation()
+    exchange = talk.exchange()
+    exchange.call(kind=StreamKind.FLEETING, body=BodyPolicy.NEVER)
+    talk.ask("q1")
+    assert talk.application() == ["start s1", "failed q1: unsupported"]
+
+
+@pytest.mark.rule("R24")
+def test_a_stream_has_so_many_questions_open_and_no_more() -> None:
+    talk = Conversation(StreamsConfig(max_asks=2))
+    line = talk.connect()
+    line.call()
+    for ask_id in ("q1", "q2", "q3"):
+        talk.ask(ask_id)
+    assert line.heard() == ["create", "ask q1", "ask q2"]
+    assert talk.application() == ["start s1", "failed q3: too many"]
+    line.answer("q1")
+    talk.ask("q4")
+    assert line.heard() == ["ask q4"]
+
+
+# ------------------------------------------------------------------------------------------------------ the very limit
+
+
+@pytest.mark.rule("R7", "R10")
+@pytest.mark.parametrize(("room", "held"), [(0, ["hold s1"]), (1, [])])
+def test_the_application_waits_once_the_window_is_full_to_the_byte(room: int, held: list[str]) -> None:
+    talk = Conversation()
+    talk.connect(Framing.MESSAGES).call()
+    talk.say(1)
+    size = sum(map(len, talk.clients[ConnectionId(0)].chunks))
+    talk = Conversation(StreamsConfig(max_stream_bytes=2 * (size + room)))
+    slow = talk.connect(Framing.MESSAGES)
+    slow.reads = False
+    talk.reply(slow, Response("p", {}))
+    slow.call()
+    talk.say(1)
+    assert talk.application() == ["start s1", *held]
+
+
+@pytest.mark.rule("R10", "R9")
+def test_what_becomes_durable_of_a_stream_that_is_gone_goes_nowhere() -> None:
+    talk = Conversation(StreamsConfig(durable=True))
+    line = talk.connect()
+    line.call(kind=StreamKind.FLEETING)
+    talk.prompt_disk = False
+    talk.say(1)
+    line.cancelled(7)
+    while talk.batch is not None:
+        talk.sync()
+    assert line.heard() == []
