@@ -190,3 +190,10 @@ def test_of_a_client_that_says_much_of_itself_little_is_kept() -> None:
     assert {"sampling", "roots"} < kept
     assert len(kept) == MAX_CAPABILITIES
     assert max(map(len, kept)) <= MAX_CAPABILITY_LENGTH
+
+
+@pytest.mark.rule("R12")
+@pytest.mark.parametrize(("length", "known"), [(MAX_CAPABILITY_LENGTH, True), (MAX_CAPABILITY_LENGTH + 1, False)])
+def test_a_capability_is_known_by_a_name_of_any_sensible_length(length: int, known: bool) -> None:
+    _, negotiated = shaken({"x" * length: {}})
+    assert (negotiated.peer.capabilities == {"x" * length}) == known

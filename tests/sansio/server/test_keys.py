@@ -20,7 +20,7 @@ def entry(stream: str, owner: tuple[str, str] = ANN) -> KeyEntry:
 
 @pytest.mark.rule("R21")
 def test_a_key_of_one_principal_is_not_that_of_another_or_of_nobody() -> None:
-    owners = [None, Principal(""), Principal("ann"), Principal("-"), Principal("+ann")]
+    owners = [None, Principal(""), Principal("ann"), Principal("-"), Principal("+ann"), Principal("\ud800")]
     assert len({key_digest(Secret("k" * 22), owner) for owner in owners}) == len(owners)
 
 
@@ -116,3 +116,25 @@ def test_a_fork_remembers_for_itself() -> None:
     keys.cancel(FOURTH, ANN, now=0)
     assert fork.snapshot(0) == before
     assert (fork.count(ANN, 0), keys.count(ANN, 0)) == (1, 2)
+
+
+@pytest.mark.rule("R21", "R9")
+def test_a_key_that_is_on_record_is_found_by_every_version_that_reads_the_log() -> None:
+    digests = [key_digest(Secret("k" * 22), owner) for owner in (None, Principal("ann"))]
+    assert [digest.hex() for digest in digests] == [
+        "79017117ed0d50e3ffbe11af1c31c1925c4bf9389b7ec1f30620d7f27c56c922",
+        "60f3e4b76dcf2993dacc7eb9342174ad0abca49be3f4478fefc7f7781d642c60",
+    ]
+
+
+@pytest.mark.rule("R21", "R25")
+def test_who_goes_on_cancelling_in_advance_is_remembered_for_the_last_few() -> None:
+    keys = Keys(CONFIG)
+    for digest, known in (
+        (FIRST, [True, False, False, False]),
+        (SECOND, [True, True, False, False]),
+        (THIRD, [False, True, True, False]),
+        (FOURTH, [False, False, True, True]),
+    ):
+        keys.cancel(digest, ANN, now=0)
+        assert cancelled(keys) == known

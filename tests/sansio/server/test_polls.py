@@ -141,3 +141,48 @@ def test_a_poll_says_of_a_detached_stream_what_a_resume_would_bring(
         *(["error"] if any(map(reports_an_error, brought)) else []),
     ]
     assert life.poller.poll() == " ".join(expected)
+
+
+# --------------------------------------------------------------------------------------------------- while it goes on
+
+
+@pytest.mark.rule("Q8b", "R8")
+def test_what_its_connection_was_given_is_not_pending() -> None:
+    talk = Conversation()
+    line, poller = talk.connect(), talk.connect()
+    line.call()
+    assert poller.poll() == "live"
+    talk.say(1)
+    assert poller.poll() == "live"
+    line.reads = False
+    talk.say(2, 3)
+    assert poller.poll() == "live pending"
+    line.lose()
+    assert poller.poll() == "live pending", "for all that anybody knows"
+
+
+@pytest.mark.rule("Q8c")
+def test_an_error_that_its_client_has_is_not_pending() -> None:
+    talk = Conversation()
+    line, poller = talk.connect(), talk.connect()
+    line.call(peer=MARKER)
+    talk.fail()
+    assert poller.poll() == "completed pending error"
+    line.ack(1)
+    assert poller.poll() == "completed pending error"
+    line.ack(2)
+    assert poller.poll() == "completed"
+
+
+@pytest.mark.rule("Q8b", "R10")
+def test_what_was_dropped_for_room_is_not_pending() -> None:
+    talk = Conversation(StreamsConfig(max_total_bytes=2_000, keep_bytes=1))
+    first, second = talk.connect(), talk.connect()
+    first.call(1, "s1")
+    talk.say(1, stream="s1", size=1_500)
+    first.lose()
+    assert second.poll("s1") == "live pending"
+    second.call(2, "s2")
+    talk.say(2, stream="s2", size=100)
+    second.call(3, "s3")
+    assert second.poll("s1") == "live"

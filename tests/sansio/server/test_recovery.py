@@ -297,6 +297,10 @@ ANSWERED = "its call was answered before"
             "record 1, StreamAnnounced, can not be read: its stream was announced, or had an entry, before",
         ),
         (
+            [opened(policy=FLEETING), entry(1), StreamAnnounced(S1, ANNOUNCED, Tags.NONE, Digest(b""))],
+            "record 2, StreamAnnounced, can not be read: its stream was announced, or had an entry, before",
+        ),
+        (
             [opened(), AnswerLogged(S1, "q1", b"{")],
             "record 1, AnswerLogged, can not be read: it holds no answer",
         ),
@@ -337,3 +341,9 @@ def test_a_number_that_no_entry_can_have_is_refused_where_it_stands(record: LogR
     words = f"record 1, {type(record).__name__}, can not be read: its stream would have more entries than it can"
     with pytest.raises(LocalProtocolError, match=whole(words)):
         read(opened(), record)
+
+
+@pytest.mark.rule("R21")
+def test_keys_are_known_in_the_order_in_which_their_calls_came() -> None:
+    recorded = read(opened(key=b"k1"), opened(S2, key=b"k2"), opened(StreamId("s3"), key=b"k1"))
+    assert [digest for digest, _ in recorded.keys] == [b"k2", b"k1"]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from mcpstreams_sansio.connections import Framing
 from mcpstreams_sansio.ids import RequestId, Secret, StreamId
+from mcpstreams_sansio.server.calls import BodyPolicy, StreamKind
 from mcpstreams_sansio.server.config import StreamsConfig
 from mcpstreams_sansio.server.effects import BodyKind
 from mcpstreams_sansio.server.table import StreamState
 from mcpstreams_sansio.wire.revisions import AfterLoss
-from tests.sansio.server.conversation import KEY, MARKER, STOCK, Conversation, token_of
+from tests.sansio.server.conversation import DRAFT, KEY, MARKER, STOCK, Conversation, token_of
 
 # ---------------------------------------------------------------------------------------------------- ids that clash
 
@@ -187,6 +189,19 @@ def test_nobody_fills_the_keys_of_others() -> None:
     assert greedy.heard()[-1] == "create"
 
 
+@pytest.mark.rule("R21")
+def test_no_key_is_forgotten_for_another_however_many_there_are() -> None:
+    talk = Conversation(StreamsConfig(max_keys=1, key_ttl=60))
+    first, second = talk.connect(principal="ann"), talk.connect(principal="bob")
+    first.call(7, "s1", peer=MARKER, key=KEY, attempt="a.1")
+    second.call(7, "s2", peer=MARKER, key=KEY, attempt="b.1")
+    second.call(8, "s3", peer=MARKER)
+    assert second.heard() == ["error 7 too_many_keys", "create"]
+    talk.wait(talk.config.key_ttl)
+    second.call(9, "s4", peer=MARKER, key=KEY, attempt="b.2")
+    assert second.heard()[-1] == "create"
+
+
 @pytest.mark.rule("R21", "R25")
 def test_who_cancels_what_never_comes_takes_nobodys_room_for_keys() -> None:
     talk = Conversation(StreamsConfig(max_keys=2, max_keys_per_principal=1, max_cancelled_keys_per_principal=2))
@@ -283,3 +298,176 @@ def test_what_is_acknowledged_of_a_stream_that_is_gone_changes_nothing(through: 
     assert other.poll() == "error cancelled"
     other.resume(9)
     assert other.heard() == ["result 11", "error 9 cancelled"]
+
+
+# ------------------------------------------------------------------------------------------------------------- quotas
+
+
+@pytest.mark.rule("R25")
+def test_a_call_whose_client_has_not_come_back_for_it_is_not_over() -> None:
+    talk = Conversation(StreamsConfig(max_calls_per_principal=2))
+    line = talk.connect(principal="ann")
+    for number in (1, 2):
+        line.call(number, f"s{number}")
+        talk.respond(f"s{number}")
+    line.call(3, "s3")
+    assert line.heard()[-1] == "error 3 too_many_streams"
+    line.ack(3, "s1", token_of("s1"))
+    line.call(4, "s4")
+    assert line.heard() == ["create"]
+
+
+@pytest.mark.rule("R25")
+def test_work_that_was_told_to_stop_is_over() -> None:
+    talk = Conversation(StreamsConfig(max_calls=1))
+    line = talk.connect()
+    line.call(1, "s1")
+    line.cancelled(1)
+    line.call(2, "s2")
+    assert line.heard() == ["create", "end", "create"]
+
+
+@pytest.mark.rule("R10")
+@pytest.mark.parametrize(("room", "heard"), [(0, ["create"]), (1, ["create", "create"])])
+def test_there_is_no_room_once_the_logs_are_full_to_the_byte(room: int, heard: list[str]) -> None:
+    talk = Conversation()
+    line = talk.connect(Framing.MESSAGES)
+    line.call()
+    talk = Conversation(StreamsConfig(max_total_bytes=len(line.chunks[0]) + room))
+    line = talk.connect(Framing.MESSAGES)
+    line.call(7, "s1")
+    line.call(8, "s2")
+    assert line.heard() == heard
+
+
+@pytest.mark.rule("Q13", "R18")
+def test_who_accepts_no_events_is_given_nothing_to_come_back_with() -> None:
+    talk = Conversation()
+    exchange = talk.exchange()
+    exchange.call(kind=StreamKind.ANNOUNCED, body=BodyPolicy.NEVER)
+    talk.respond()
+    assert (exchange.body, exchange.heard()) == (BodyKind.JSON, ["result 7"])
+    assert talk.state() is None
+
+
+# ---------------------------------------------------------------------------------------------------- what is refused
+
+
+@pytest.mark.rule("R4", "Q13")
+def test_a_position_counts_where_positions_were_given_and_body_and_header_agree() -> None:
+    talk = Conversation()
+    line, other = talk.connect(), talk.connect()
+    line.call(1, "s1", peer=MARKER)
+    line.call(2, "s2", peer=DRAFT)
+    talk.say(1, stream="s1")
+    talk.say(2, stream="s2")
+    other.resume(7, "s1", after=1, header=2, attempt="a.1")
+    other.resume(8, "s2", after=1, marker=True)
+    assert other.heard() == ["error 7 invalid_cursor", "error 8 invalid_cursor"]
+    other.resume(9, "s1", after=1, header=1, attempt="a.1")
+    assert other.heard() == ["progress 1"]
+
+
+@pytest.mark.rule("R14", "Q13")
+def test_nobody_has_what_was_never_there() -> None:
+    talk = Conversation()
+    line, other = talk.connect(), talk.connect()
+    line.call(peer=MARKER)
+    talk.say(1)
+    other.resume(after=3, attempt="a.1")
+    assert other.heard() == ["error 9 invalid_cursor"]
+    talk.say(2)
+    assert line.heard() == ["create", "progress 1", "progress 2"]
+
+
+@pytest.mark.rule("R14")
+def test_a_client_without_numbers_waits_before_it_takes_over_and_one_with_them_does_not() -> None:
+    talk = Conversation(StreamsConfig(takeover_interval=5))
+    line, second, third = talk.connect(), talk.connect(), talk.connect()
+    line.call()
+    second.resume()
+    talk.now = 2
+    third.resume()
+    assert third.heard() == ["error 9 too_early"]
+    assert third.error.data == {"reason": "too_early", "retryAfter": 3}
+    third.resume(10, attempt="a.1")
+    assert third.heard() == ["create"]
+
+
+@pytest.mark.rule("Q11h")
+def test_a_stream_is_attached_so_often_in_a_row_and_then_at_its_rate() -> None:
+    talk = Conversation(StreamsConfig(max_resumes=3, resume_interval=2))
+    talk.connect().call(peer=MARKER)
+    line = talk.connect()
+    for number in range(1, 5):
+        line.resume(number, attempt=f"a.{number}")
+    refused = [text for text in line.heard() if text.startswith("error")]
+    assert refused == ["error 1 superseded", "error 2 superseded", "error 4 too_early"]
+    assert line.error.data == {"reason": "too_early", "retryAfter": 2}
+    talk.now = 2
+    line.resume(5, attempt="a.5")
+    line.resume(6, attempt="a.6")
+    assert [line.heard()[-1], talk.observed()[-1]] == ["error 6 too_early", "s1 attached to 1"]
+
+
+@pytest.mark.rule("Q10", "Q11e")
+def test_a_wrong_token_is_answered_where_it_was_presented_and_too_many_of_them_with_the_time_to_wait() -> None:
+    talk = Conversation(StreamsConfig(max_wrong_tokens=2, guess_memory=60, keepalive=None))
+    line = talk.connect()
+    line.call()
+    line.heard()
+    line.cancel(11, token=Secret("wrong"))
+    talk.now = 10
+    line.cancel(12, token=Secret("wrong"))
+    line.cancel(13)
+    assert line.heard() == ["error 11 stream_not_found", "error 12 stream_not_found", "error 13 too_early"]
+    assert line.error.data == {"reason": "too_early", "retryAfter": 50}
+    talk.now = 60
+    line.cancel(14)
+    assert line.heard() == ["end", "result 14"]
+
+
+# -------------------------------------------------------------------------------------------- what is delivered again
+
+
+@pytest.mark.rule("P17", "Q9a")
+def test_the_end_is_told_again_to_whoever_has_had_it() -> None:
+    talk = Conversation()
+    line, other = talk.connect(), talk.connect()
+    line.call(peer=MARKER)
+    talk.respond()
+    other.resume(after=3, attempt="a.1")
+    assert other.heard() == ["end", "result 9"]
+    assert talk.state() is StreamState.COMPLETED
+
+
+@pytest.mark.rule("Q5b", "R6")
+def test_a_cursor_says_what_its_client_has() -> None:
+    talk = Conversation(StreamsConfig(window=3))
+    line, other = talk.connect(), talk.connect()
+    line.call(peer=MARKER)
+    talk.say(1, 2)
+    line.lose()
+    assert talk.application() == ["start s1", "hold s1"]
+    other.resume(after=3, attempt="a.1")
+    assert talk.application() == ["more s1"]
+    assert talk.machine._registry.streams[StreamId("s1")].log.confirmed == 3
+
+
+@pytest.mark.rule("R8", "Q5a")
+def test_who_comes_back_without_a_cursor_after_something_was_dropped_has_confirmed_nothing() -> None:
+    talk = Conversation(StreamsConfig(max_stream_bytes=4_000, keep_bytes=500))
+    exchange = talk.exchange()
+    exchange.call()
+    for number in range(40):
+        talk.say(number, size=100)
+    exchange.lose()
+    log = talk.machine._registry.streams[StreamId("s1")].log
+    assert log.first_available > 2
+    other = talk.exchange()
+    other.resume()
+    assert other.heard()[:2] == [
+        f"{log.first_available - 1}",
+        f"{log.first_available} progress {log.first_available - 2}",
+    ]
+    assert log.confirmed == 0

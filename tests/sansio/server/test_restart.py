@@ -736,3 +736,38 @@ def test_on_a_line_a_client_that_has_heard_nothing_sends_its_call_again(framing:
     again = other.greet(MARKED, framing=framing)
     other.send(again, keyed_call())
     assert (again.told, other.calls) == (["notifications/stream/create"], [])
+
+
+@pytest.mark.rule("R24", "R21")
+def test_a_key_still_proves_whose_question_it_is() -> None:
+    talk = conversation()
+    calling(talk)
+    talk.ask("q1")
+    talk.restart()
+    talk.connect().answer("q1", key=KEY.upper())
+    assert talk.application() == ["interrupted s1 at 2 asks q1"]
+    talk.connect().answer("q1", key=KEY)
+    assert talk.application() == ["answered q1"]
+
+
+@pytest.mark.rule("R18", "P17")
+def test_what_is_left_of_a_completed_stream_comes_as_events() -> None:
+    talk = conversation()
+    calling(talk)
+    talk.respond()
+    talk.restart()
+    exchange = talk.exchange()
+    exchange.resume(after=1, attempt="a.2")
+    assert exchange.heard() == ["1", "2 result 7", "3 end", "- result 9"]
+
+
+@pytest.mark.rule("W6", "Q3c")
+def test_an_id_is_free_once_its_answer_was_delivered() -> None:
+    talk = conversation()
+    calling(talk)
+    talk.respond()
+    talk.restart()
+    line = talk.connect()
+    line.resume(after=1, attempt="a.2")
+    line.call(7, "s2")
+    assert line.heard() == ["result 7", "end", "result 9", "create"]
