@@ -150,6 +150,22 @@ def test_a_half_received_block_leaves_cursor_and_wait_as_they_are() -> None:
         assert (stream.events, stream.last_event_id, stream.retry_ms) == ([("message", "a", "1")], "1", 10)
 
 
+@pytest.mark.parametrize(
+    ("digits", "retry_ms"),
+    [
+        (b"0", 0),
+        (b"000", 0),
+        (b"1000000000", 1_000_000_000),
+        (b"2147483647", 2_147_483_647),
+        (b"2147483648", MAX_RETRY_MS),
+        (b"0000000000000010", 10),
+        (b"9" * 5_000, MAX_RETRY_MS),
+    ],
+)
+def test_a_pause_is_taken_as_it_is_up_to_the_longest(digits: bytes, retry_ms: int) -> None:
+    assert [event.retry_ms for event in decoded([b"retry: " + digits + b"\ndata: a\n\n"])] == [retry_ms]
+
+
 def test_an_event_tells_only_its_own_retry() -> None:
     events = decoded([b"retry: 10\ndata: a\n\ndata: b\n\nretry: 20\n\ndata: c\n\n"])
     assert [(event.data, event.retry_ms) for event in events] == [("a", 10), ("b", None), ("c", None)]

@@ -5,12 +5,14 @@ from __future__ import annotations
 import attrs
 import pytest
 
+from mcpstreams_sansio.client.inputs import MakeCall, MessageReceived
 from mcpstreams_sansio.client.link import LinkState
-from mcpstreams_sansio.connections import Framing, Write, Written
-from mcpstreams_sansio.ids import ConnectionId
+from mcpstreams_sansio.connections import BytesReceived, Framing, Write, Written
+from mcpstreams_sansio.ids import CallId, ConnectionId
+from mcpstreams_sansio.peer.client import ClientPeer
 from mcpstreams_sansio.wire.jsonrpc import ErrorResponse, JSONObject, Notification, Request, Response, encode_message
 from tests.sansio.client.conversation import CONFIG, INSTANCE, request_id
-from tests.sansio.client.driving import HELLO, Driven
+from tests.sansio.client.driving import HELLO, SEED, Driven
 
 UP = ["connected to server", "c1 <- initialized"]
 
@@ -333,3 +335,66 @@ def test_a_client_that_never_connected_is_closed_at_once() -> None:
     driven = Driven()
     assert driven.closes() == ["closed"]
     assert driven.wait(1_000.0) == []
+
+
+# ----------------------------------------------------------------------------------------------------- the very limit
+
+
+def test_a_message_of_its_own_may_be_as_large_as_the_limit() -> None:
+    message = encode_message(Notification("notifications/tools/list_changed", {"x": "x" * 300}))
+    driven = Driven(Framing.MESSAGES, attrs.evolve(CONFIG, max_line_size=len(message)))
+    driven.is_up()
+    assert driven.receives(1, message) == ["told notifications/tools/list_changed"]
+    assert driven.receives(1, message + b" ") == [f"c1: unreadable: a message is longer than {len(message)} bytes"]
+
+
+@pytest.mark.rule("R11")
+@pytest.mark.parametrize(("room", "texts"), [(0, []), (-1, ["drop c1: stalled", "disconnected"])])
+def test_as_much_may_wait_as_the_limit_says(room: int, texts: list[str]) -> None:
+    call = MakeCall(CallId(1), "tools/call", {"name": "x" * 1_000}, SEED)
+    driven = Driven(slow=True)
+    driven.is_up()
+    driven.tell(Written(ConnectionId(1)), Written(ConnectionId(1)))
+    (write,) = driven.effects(call)
+    assert isinstance(write, Write)
+    driven = Driven(slow=True, config=attrs.evolve(CONFIG, max_outbox_bytes=sum(map(len, write.chunks)) + room))
+    driven.is_up()
+    driven.tell(Written(ConnectionId(1)))
+    assert driven.tell(call) == texts
+
+
+@pytest.mark.rule("R23")
+def test_a_message_is_counted_by_its_bytes() -> None:
+    payload = encode_message(Notification("notifications/tools/list_changed"))
+    driven = Driven()
+    driven.is_up()
+    front = driven.client.fork()._front
+    assert isinstance(front, ClientPeer)
+    [received] = front.receive(BytesReceived(ConnectionId(1), payload + b"\n", SEED), 0.0)
+    assert isinstance(received, MessageReceived)
+    assert received.size == len(payload)
+
+
+# --------------------------------------------------------------------------------------------------------------- time
+
+
+def test_while_nothing_is_expected_nothing_is_due() -> None:
+    driven = Driven()
+    driven.is_up()
+    assert driven.client.next_deadline() is None
+
+
+@pytest.mark.rule("R26")
+def test_what_a_front_will_do_does_not_depend_on_when_it_began() -> None:
+    early, late = Driven(slow=True), Driven(slow=True, now=1_000.0)
+    for driven in (early, late):
+        driven.opens()
+        driven.wait(1.0)
+    assert early.client.snapshot(early.now) == late.client.snapshot(late.now)
+    for driven in (early, late):
+        driven.connects(1)
+        driven.tell(Written(ConnectionId(1)))
+        driven.greets()
+        driven.call()
+        driven.wait(1.0)
+    assert early.client.snapshot(early.now) == late.client.snapshot(late.now)

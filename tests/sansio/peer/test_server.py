@@ -85,6 +85,8 @@ def test_before_the_handshake_what_has_no_answer_means_nothing(framing: Framing,
     seen = one.connect(framing)
     one.send(seen, message)
     assert (seen.messages, one.told) == ([], [])
+    one.send(seen, message, PING)
+    assert seen.messages == [PONG], "nor does it keep what comes behind it from being read"
 
 
 @EVERY_FRAMING
