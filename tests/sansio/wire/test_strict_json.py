@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import enum
 import json
+import re
 import time
 import types
 from collections import UserDict, UserList
@@ -28,8 +29,8 @@ from tests.sansio.wire.json_texts import NOT_JSON, VALUES, WITHOUT_ONE_MEANING
 from tests.wording import whole
 
 
-def short(text: object) -> str:
-    return repr(text)[:40]
+def short(value: object) -> str:
+    return re.sub(" at 0x[0-9a-f]+", "", repr(value))[:40]
 
 
 def nested(depth: int, inside: JSONValue = None) -> JSONValue:
