@@ -10,6 +10,7 @@ import attrs
 
 from mcpstreams_sansio.connections import Framing
 from mcpstreams_sansio.ids import RequestId
+from mcpstreams_sansio.server import flow
 from mcpstreams_sansio.server.calls import BodyPolicy, StreamKind
 from mcpstreams_sansio.server.effects import BeginBody, BodyKind, StreamAttached, StreamDetached
 from mcpstreams_sansio.server.outbox import Connection, Phase
@@ -83,6 +84,7 @@ def hold(registry: Registry, stream: Stream, path: Connection, attachment: Attac
         registry.set_timer((ConnectionTimer.KEEPALIVE, path.connection_id), registry.config.keepalive)
     registry.touch(path.connection_id)
     registry.effects.append(StreamAttached(stream.stream_id, path.connection_id))
+    flow.resume_application(registry, stream)
 
 
 def decide(registry: Registry, path: Connection) -> None:
@@ -184,6 +186,7 @@ def end_body(registry: Registry, path: Connection) -> None:
 def await_client(registry: Registry, stream: Stream) -> None:
     """Start the time within which the client has to come back, or to ask (rules P32, P33, Q7a, Q7e)."""
     registry.effects.append(StreamDetached(stream.stream_id))
+    flow.resume_application(registry, stream)
     rearm(registry, stream)
 
 

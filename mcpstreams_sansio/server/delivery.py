@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mcpstreams_sansio.connections import DropReason, EndWriting, Framing, Write
-from mcpstreams_sansio.server import attachments, lifecycle, paths, production, room
+from mcpstreams_sansio.server import attachments, flow, lifecycle, paths, room
 from mcpstreams_sansio.server.config import SIGNS_OF_LIFE
 from mcpstreams_sansio.server.effects import BeginBody, BodyKind
 from mcpstreams_sansio.server.outbox import Connection, Phase
@@ -116,7 +116,7 @@ def _after_turn(registry: Registry, stream: Stream) -> None:
         return
     if not stream.resumable:
         room.forget_sent(registry, stream)
-    production.resume_application(registry, stream)
+    flow.resume_application(registry, stream)
 
 
 def keep_alive(registry: Registry, path: Connection) -> None:

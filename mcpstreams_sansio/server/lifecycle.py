@@ -6,7 +6,7 @@ import attrs
 
 from mcpstreams_sansio.connections import Framing
 from mcpstreams_sansio.ids import Digest, RequestId, Secret
-from mcpstreams_sansio.server import attachments, production, replies, room
+from mcpstreams_sansio.server import attachments, flow, production, replies, room
 from mcpstreams_sansio.server.attachments import Ending
 from mcpstreams_sansio.server.calls import BodyPolicy, StreamKind
 from mcpstreams_sansio.server.effects import SendMore, StartCall, StopReason, StreamGone
@@ -275,7 +275,7 @@ def confirm(registry: Registry, stream: Stream, through: int) -> None:
         registry.may_yield(stream)
         registry.gate.record(StreamConfirmed(stream.stream_id, through))
         room.drop_aged(registry, stream)
-        production.resume_application(registry, stream)
+        flow.resume_application(registry, stream)
     attachments.rearm(registry, stream)
 
 

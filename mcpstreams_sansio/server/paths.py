@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mcpstreams_sansio.connections import ConnectionLost, DropConnection, DropReason, EndOfFile, Framing, Written
 from mcpstreams_sansio.ids import ConnectionId, owner_of
-from mcpstreams_sansio.server import lifecycle, production, replies
+from mcpstreams_sansio.server import flow, lifecycle, replies
 from mcpstreams_sansio.server.inputs import Accept, ConnectionOpened, Drain, Reply, ScopeEnded
 from mcpstreams_sansio.server.outbox import Connection, Phase
 from mcpstreams_sansio.server.registry import ConnectionTimer, Registry, Service
@@ -123,7 +123,7 @@ def end_reading(registry: Registry, event: EndOfFile) -> None:
     for stream_id in path.attached:
         stream = registry.streams[stream_id]
         attachment_of(stream).reading = Reading.ENDED
-        production.resume_application(registry, stream)
+        flow.resume_application(registry, stream)
     _wind_up(registry, path)
 
 

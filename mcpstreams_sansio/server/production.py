@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import Final
 
 from mcpstreams_sansio.ids import StreamId
-from mcpstreams_sansio.server import attachments, room
+from mcpstreams_sansio.server import attachments, flow, room
 from mcpstreams_sansio.server.calls import BodyPolicy
 from mcpstreams_sansio.server.effects import (
     AskFailed,
     AskFailure,
-    HoldMessages,
     Refused,
-    SendMore,
     StopReason,
 )
 from mcpstreams_sansio.server.gate import CreateDurable, EntriesDurable
@@ -117,9 +115,8 @@ def _add(registry: Registry, stream: Stream, kind: EntryKind, message: Message, 
     sequence = append(registry, stream, kind, payload, ask_id)
     if asked is not None:
         expect_answer(registry, stream, asked, OpenAsk(sequence, payload))
-    if stream.handler is Handler.RUNNING and over_limit(registry, stream):
-        stream.handler = Handler.HELD
-        registry.effects.append(HoldMessages(stream.stream_id))
+    flow.resume_application(registry, stream)  # room may have been made for more than this entry
+    flow.hold_application(registry, stream)
 
 
 def expect_answer(registry: Registry, stream: Stream, ask_id: str, ask: OpenAsk) -> None:
@@ -163,18 +160,6 @@ def _deliver(registry: Registry, stream: Stream) -> None:
     if stream.attachment is not None:
         registry.connections[stream.attachment.connection_id].make_ready(stream.stream_id)
         registry.touch(stream.attachment.connection_id)
-
-
-def over_limit(registry: Registry, stream: Stream) -> bool:
-    """Return whether a stream holds as much as its application may produce ahead (rules R6, R7, R10)."""
-    return stream.ahead >= registry.config.window or stream.ahead_size >= registry.config.window_bytes
-
-
-def resume_application(registry: Registry, stream: Stream) -> None:
-    """Let the application go on if its stream has room again."""
-    if stream.handler is Handler.HELD and not over_limit(registry, stream):
-        stream.handler = Handler.RUNNING
-        registry.effects.append(SendMore(stream.stream_id))
 
 
 def fail(registry: Registry, stream: Stream, reason: Reason, stop: StopReason) -> None:

@@ -125,7 +125,8 @@ class Registry:
     total_bytes: int = 0
     """Bytes of all logs together."""
     yielding: dict[StreamId, None] = attrs.field(factory=dict)
-    """The streams of which something may go where room is needed; of any other one nothing may (rule R10)."""
+    """The streams of which something may go where room is needed; of any other one nothing may (rule R10). So it
+    decides nothing but who is looked at, and is no part of a snapshot."""
     opened: int = 0
     """How many streams there ever were."""
     service: Service = Service.OPEN
@@ -195,8 +196,13 @@ class Registry:
         return (
             self.alive - counted < self.config.max_streams
             and self.quotas.of(owner) - counted < self.config.max_streams_per_principal
-            and self.total_bytes < self.config.max_total_bytes
+            and not self.full
         )
+
+    @property
+    def full(self) -> bool:
+        """Whether the logs hold as much as they may: no new stream finds room (rule R10)."""
+        return self.total_bytes >= self.config.max_total_bytes
 
     def bury(self, stream: Stream) -> None:
         """Free what a gone stream holds; remember its reason for a while, if anybody can ask for it (rule Q7d)."""

@@ -25,9 +25,9 @@ Spec: rules R1-R5, R8-R10, R14, R16, R21, R24, R25.
 
 from __future__ import annotations
 
-from mcpstreams_sansio.server import attachments, lifecycle, production
+from mcpstreams_sansio.server import attachments, flow, lifecycle, production
 from mcpstreams_sansio.server.calls import StreamKind
-from mcpstreams_sansio.server.effects import AskAnswered, HoldMessages, WorkInterrupted
+from mcpstreams_sansio.server.effects import AskAnswered, WorkInterrupted
 from mcpstreams_sansio.server.log import StreamLog
 from mcpstreams_sansio.server.records import EntryKind
 from mcpstreams_sansio.server.recovery import Recorded, RecordedStream
@@ -116,6 +116,4 @@ def _go_on(registry: Registry, stream: Stream, known: RecordedStream) -> None:
             tuple(answers),
         )
     )
-    if production.over_limit(registry, stream):
-        stream.handler = Handler.HELD
-        registry.effects.append(HoldMessages(stream.stream_id))
+    flow.hold_application(registry, stream)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mcpstreams_sansio.server import flow
 from mcpstreams_sansio.server.records import EntriesDropped
 from mcpstreams_sansio.server.registry import Registry, StreamTimer
 from mcpstreams_sansio.server.stream import Stream
@@ -86,9 +87,9 @@ def make(registry: Registry) -> list[Stream]:
     Returns:
         The completed streams that have to go as a whole, oldest first.
     """
-    limit = registry.config.max_total_bytes
-    if registry.total_bytes < limit:
+    if not registry.full:
         return []
+    limit = registry.config.max_total_bytes
     target = limit - limit // _STEPS
     streams = sorted((registry.streams[name] for name in registry.yielding), key=lambda stream: stream.number)
     _drop_entries(registry, streams, target)
@@ -123,3 +124,4 @@ def _drop_entries(registry: Registry, streams: list[Stream], target: int) -> Non
             break
         least = 0 if stream.complete else registry.config.keep_bytes
         shrink(registry, stream, stream.log.size - excess, least)
+        flow.resume_application(registry, stream)

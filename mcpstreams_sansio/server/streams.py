@@ -109,6 +109,8 @@ class ServerStreams:
     def handle_all(self, events: Iterable[StreamsInput], now: float) -> list[StreamsEffect]:
         """Apply several inputs that came at once: streams that they attach to one connection share its next write.
 
+        Where there is no room for another stream, what came first is written first, which may make some.
+
         Args:
             events: In order; each is asked for once those before it have been applied. One that is wrong is refused
                 like in `handle`, and what those before it want done is returned by the next call.
@@ -123,10 +125,7 @@ class ServerStreams:
         registry = self._registry
         for event in events:
             self._apply(event, now)
-        delivery.flush(registry)
-        # Behind the writes: what was written just now may go too, or the next call finds less room than it could.
-        for stream in room.make(registry):
-            lifecycle.evict(registry, stream)
+        self._write()
         batch = registry.gate.next_batch()
         effects, registry.effects = registry.effects, []
         if batch is not None:
@@ -143,11 +142,19 @@ class ServerStreams:
         if isinstance(event, ConnectionLost):  # nothing that is due may be ordered for it any more
             paths.lose_connection(registry, event)  # once more below, where it finds nothing to do
         clock.run(registry)
+        if registry.full:  # what came at once with this, or before one that was refused, finds its place first
+            self._write()
         registry.prepared = known if isinstance(known, Prepared) else None
         _APPLY[type(applied)](registry, applied)  # type: ignore[arg-type]  # a test pairs each type with its function
         registry.prepared = None
         if isinstance(event, SAID_BY_A_PEER):
             paths.note_life(registry, event.connection_id)
+
+    def _write(self) -> None:
+        """Write what can be written, and make room behind it: what was written just now may go too (rule R10)."""
+        delivery.flush(self._registry)
+        for stream in room.make(self._registry):
+            lifecycle.evict(self._registry, stream)
 
     def next_deadline(self) -> float | None:
         """Return when `DeadlineReached` is due, on the clock of `now`; None if nothing waits for time."""

@@ -88,6 +88,7 @@ QUICK: Final = (
     Configuration("http-draft-polls", "http draft asks=1 cuts=1 polls=1"),
     Configuration("draft-cuts", "multiplexed draft messages=2 cuts=2"),
     Configuration("draft-stragglers", "multiplexed draft cuts=1 straggles=1"),
+    Configuration("draft-slow-resumes", "multiplexed draft messages=2 cuts=2 slow_writes=4 poll_first=1 window=2"),
     Configuration("draft-cancels", "multiplexed draft cancels=1 cuts=1"),
     Configuration("draft-polls", "multiplexed draft messages=0 cuts=1 hurries=1 polls=1"),
     Configuration("stock", "multiplexed stock messages=0 cuts=1"),

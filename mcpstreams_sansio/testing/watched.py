@@ -62,8 +62,8 @@ class WatchedServer:
         effects = self._machine.handle(event, now)
         if counted != _counted(registry):
             _check_counts(registry)
-        if registry.total_bytes >= limit:
-            _check_room(registry)
+        _check_room(registry)
+        _check_flow(registry)
         _check_bodies(registry)
         _check_told(registry, attached, effects)
         if isinstance(event, CallReceived) and full:
@@ -211,13 +211,17 @@ def _check_told(registry: Registry, told: dict[StreamId, ConnectionId], effects:
 def _check_room(registry: Registry) -> None:
     """Check that nothing is kept where a new stream finds no room, unless it may never go (rule R10).
 
+    And that, where there is room, whatever may go would be found: else one machine would not behave like another that
+    keeps the same.
+
     Raises:
-        Violation: Something is.
+        Violation: Something is kept, or would not be found.
     """
     for stream in registry.streams.values():
-        if stream.state is not StreamState.GONE and _has_spare(registry, stream):
+        found = stream.stream_id in registry.yielding and not registry.full
+        if not found and stream.state is not StreamState.GONE and _has_spare(registry, stream):
             text = f"{registry.total_bytes} bytes are kept, and not all that may go of {stream.stream_id} has gone"
-            raise Violation(_MEMORY, text)
+            raise Violation(_MEMORY, text if registry.full else f"what may go of {stream.stream_id} is not looked for")
 
 
 def _has_spare(registry: Registry, stream: Stream) -> bool:
@@ -233,6 +237,18 @@ def _has_spare(registry: Registry, stream: Stream) -> bool:
         if entry.sequence <= anything or (entry.kind is EntryKind.NOTIFICATION and entry.sequence <= notifications):
             return log.size - len(entry.payload) >= least
     return False
+
+
+def _check_flow(registry: Registry) -> None:
+    """Check that no work waits that need not: a client that only asks how far it is would wait for ever (R7, R10).
+
+    Raises:
+        Violation: Some does.
+    """
+    for stream in registry.streams.values():
+        little = _ahead(stream) < registry.config.window and stream.log.size < registry.config.window_bytes
+        if stream.handler is Handler.HELD and little:
+            raise Violation("work that need not wait goes on", f"{stream.stream_id} may go on, and was not told")
 
 
 def _check_bodies(registry: Registry) -> None:
@@ -260,20 +276,26 @@ def _check_admission(registry: Registry, stream_id: StreamId) -> None:
 def _check_window(registry: Registry, stream_id: StreamId, effects: Sequence[StreamsEffect]) -> None:
     """Check that work was told to wait if it is as far ahead of its client as it may be (rules R6, R7, R10).
 
-    What counts is what a client that acknowledges has not confirmed, and what any other one was not sent; and while
-    either is being given again what it was given before, all that it was not given yet.
-
     Raises:
         Violation: It was not told.
     """
     stream = registry.streams.get(stream_id)
     if stream is None or stream.handler is Handler.DONE or HoldMessages(stream_id) in effects:
         return
+    ahead = _ahead(stream)
+    if ahead >= registry.config.window:
+        text = f"the work on {stream_id} is {ahead} entries ahead, and is not told to wait"
+        raise Violation("no more than the window is ahead", text)
+
+
+def _ahead(stream: Stream) -> int:
+    """Count how many entries ahead of its client some work is.
+
+    That is what a client that acknowledges has not confirmed, and what any other one was not sent; and while either is
+    being given again what it was given before, all that it was not given yet.
+    """
     log, attachment = stream.log, stream.attachment
     silent = stream.tags is not Tags.SEQUENCE or (attachment is not None and attachment.reading is Reading.ENDED)
     through = log.sent if silent else log.confirmed
     given = log.produced if attachment is None else attachment.position
-    ahead = log.produced - min(through, given)
-    if ahead >= registry.config.window:
-        text = f"the work on {stream_id} is {ahead} entries ahead, and is not told to wait"
-        raise Violation("no more than the window is ahead", text)
+    return log.produced - min(through, given)

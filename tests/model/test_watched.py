@@ -9,11 +9,11 @@ import pytest
 
 from mcpstreams_sansio.connections import ConnectionLost, DeadlineReached
 from mcpstreams_sansio.ids import CallId, Digest, Secret
-from mcpstreams_sansio.server import attachments, production, room
+from mcpstreams_sansio.server import attachments, flow, room
 from mcpstreams_sansio.server.calls import StreamKind
 from mcpstreams_sansio.server.inputs import CallReceived, SendMessage
 from mcpstreams_sansio.server.registry import Registry
-from mcpstreams_sansio.server.stream import Reading, Stream, attachment_of
+from mcpstreams_sansio.server.stream import Handler, Reading, Stream, attachment_of
 from mcpstreams_sansio.server.table import StreamState
 from mcpstreams_sansio.testing import Bounds, Peers, StreamsWorld, Violation
 from mcpstreams_sansio.testing.caller import Caller, Guarantee
@@ -122,6 +122,17 @@ def test_what_may_go_goes_where_there_is_no_room(monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.rule("R10")
+def test_what_may_go_is_looked_for_before_there_is_no_room() -> None:
+    machine = serving("multiplexed marker messages=2", *WITH_A_STREAM)
+    machine.handle(SAID, 0.0)
+    inside(machine).yielding.clear()
+    machine.handle(DeadlineReached(), 0.0)
+    inside(machine).config = attrs.evolve(inside(machine).config, keep_bytes=1)
+    with pytest.raises(Violation, match="memory within limits: what may go of stream-00001 is not looked for"):
+        machine.handle(DeadlineReached(), 0.0)
+
+
+@pytest.mark.rule("R10")
 def test_a_completed_stream_goes_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     machine = serving("multiplexed marker messages=0", *WITH_A_STREAM, "succeed k1")
     monkeypatch.setattr(room, "make", lambda _: [])
@@ -175,7 +186,7 @@ def test_what_is_due_makes_room_before_a_call_is_looked_at() -> None:
 @pytest.mark.rule("R6", "R10")
 def test_work_that_is_as_far_ahead_as_it_may_be_is_told_to_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     machine = serving("multiplexed marker window=2", *WITH_A_STREAM)
-    monkeypatch.setattr(production, "over_limit", lambda *_: False)
+    monkeypatch.setattr(flow, "over_limit", lambda *_: False)
     with pytest.raises(Violation, match=r"no more than the window is ahead: .* is 2 entries ahead, and is not told"):
         machine.handle(SAID, 0.0)
 
@@ -184,9 +195,17 @@ def test_work_that_is_as_far_ahead_as_it_may_be_is_told_to_wait(monkeypatch: pyt
 def test_of_who_says_nothing_more_it_counts_what_was_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     machine = serving("multiplexed marker window=2", *WITH_A_STREAM)
     attachment_of(only_stream(machine)).reading = Reading.ENDED
-    monkeypatch.setattr(production, "over_limit", lambda *_: False)
+    monkeypatch.setattr(flow, "over_limit", lambda *_: False)
     machine.handle(SAID, 0.0)
     assert only_stream(machine).log.sent == 2
+
+
+@pytest.mark.rule("R7", "R10")
+def test_work_that_is_less_far_ahead_than_it_may_be_is_told_to_go_on() -> None:
+    machine = serving("multiplexed marker", *WITH_A_STREAM)
+    only_stream(machine).handler = Handler.HELD
+    with pytest.raises(Violation, match="work that need not wait goes on: stream-00001 may go on, and was not told"):
+        machine.handle(DeadlineReached(), 0.0)
 
 
 @pytest.mark.rule("R10")

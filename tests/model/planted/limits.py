@@ -9,7 +9,7 @@ from mcpstreams_sansio.client.config import ClientConfig
 from mcpstreams_sansio.client.ledger import Ledger
 from mcpstreams_sansio.client.positions import Positions
 from mcpstreams_sansio.ids import Owner
-from mcpstreams_sansio.server import attachments, delivery, lifecycle, production, registry, room, stream
+from mcpstreams_sansio.server import attachments, delivery, flow, lifecycle, registry, room, stream
 from mcpstreams_sansio.server.effects import SendMore
 from mcpstreams_sansio.server.log import StreamLog
 from mcpstreams_sansio.server.registry import StreamTimer
@@ -109,7 +109,7 @@ def no_window_for_who_never_acknowledges(patch: Patch) -> None:
     """The work for a client without acknowledgements is never told to wait."""
     around(
         patch,
-        production,
+        flow,
         "over_limit",
         lambda inner, known, filled: filled.acknowledges and inner(known, filled),
     )
@@ -127,7 +127,7 @@ def lets_the_application_go_on_too_early(patch: Patch) -> None:
             held.handler = stream.Handler.RUNNING
             known.effects.append(SendMore(held.stream_id))
 
-    patch.setattr(production, "resume_application", resume)
+    patch.setattr(flow, "resume_application", resume)
 
 
 @planted(

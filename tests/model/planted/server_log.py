@@ -9,6 +9,7 @@ import attrs
 from mcpstreams_sansio.server import (
     attachments,
     delivery,
+    flow,
     gate,
     lifecycle,
     outbox,
@@ -18,7 +19,7 @@ from mcpstreams_sansio.server import (
     stream,
     streams,
 )
-from mcpstreams_sansio.server.effects import WriteLog
+from mcpstreams_sansio.server.effects import StreamDetached, WriteLog
 from mcpstreams_sansio.server.inputs import SendMessage
 from mcpstreams_sansio.server.log import Entry, StreamLog
 from mcpstreams_sansio.server.records import EntryKind
@@ -322,11 +323,27 @@ def an_acknowledgement_frees_nothing(patch: Patch) -> None:
 
 @planted(
     "rule R10",
-    Found("multiplexed marker messages=3 window=2", "every call is settled", 4),
+    Found("multiplexed marker messages=3 window=2", "work that need not wait goes on", 6),
 )
 def never_lets_the_application_go_on(patch: Patch) -> None:
     """Work that was told to wait is not told that there is room again."""
-    patch.setattr(production, "resume_application", nothing)
+    patch.setattr(flow, "resume_application", nothing)
+
+
+@planted(
+    "rule R7",
+    Found(
+        "multiplexed draft messages=2 cuts=2 slow_writes=4 poll_first=1 window=2", "work that need not wait goes on", 16
+    ),
+)
+def holds_work_back_for_who_is_gone(patch: Patch) -> None:
+    """Work waits for a connection to be given what another one was given, and still does when that one is lost."""
+
+    def await_client(known: registry.Registry, lost: stream.Stream) -> None:
+        known.effects.append(StreamDetached(lost.stream_id))
+        attachments.rearm(known, lost)
+
+    patch.setattr(attachments, "await_client", await_client)
 
 
 @planted(
@@ -335,12 +352,12 @@ def never_lets_the_application_go_on(patch: Patch) -> None:
 )
 def never_finishes_an_attachment(patch: Patch) -> None:
     """A connection that was given the last entry stays attached."""
-    patch.setattr(delivery, "_after_turn", production.resume_application)
+    patch.setattr(delivery, "_after_turn", flow.resume_application)
 
 
 @planted(
     "rule R7",
-    Found("http stock messages=3 slow_writes=2 window=2", "every call is settled", 0),
+    Found("http stock messages=3 slow_writes=2 window=2", "work that need not wait goes on", 6),
 )
 def all_that_was_sent_counts_where_nobody_acknowledges(patch: Patch) -> None:
     """Work for a peer that acknowledges nothing may send as much as the window holds, and then never more."""

@@ -11,6 +11,7 @@ from mcpstreams_sansio.connections import ConnectionLost, DeadlineReached
 from mcpstreams_sansio.server import (
     attachments,
     clock,
+    flow,
     lifecycle,
     outbox,
     paths,
@@ -281,7 +282,7 @@ def answered_while_away_is_not_completed(patch: Patch) -> None:
 )
 def holds_nobody_back(patch: Patch) -> None:
     """The application may produce as much as it likes."""
-    patch.setattr(production, "over_limit", lambda *_: False)
+    patch.setattr(flow, "over_limit", lambda *_: False)
 
 
 @planted(

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 
+from mcpstreams_sansio.server import flow
 from mcpstreams_sansio.server.calls import StreamKind
 from mcpstreams_sansio.server.outbox import Answer, Farewell, Telling
 from mcpstreams_sansio.server.records import LogRecord
 from mcpstreams_sansio.server.recovery import RecordedStream, read_records
 from mcpstreams_sansio.server.registry import AskTimer, ConnectionTimer, Registry, StreamTimer
-from mcpstreams_sansio.server.stream import ByCall, ByResume, Stream
+from mcpstreams_sansio.server.stream import ByCall, ByResume, Handler, Stream
 from mcpstreams_sansio.server.streams import ServerStreams
 from mcpstreams_sansio.server.table import StreamState
 from mcpstreams_sansio.server.tally import Tally
+from mcpstreams_sansio.testing.watched import _has_spare as has_spare
 
 ATTACHED = {StreamState.LIVE, StreamState.DRAINING}
 LAST_WORDS = 1_024
@@ -27,6 +29,7 @@ def check_invariants(machine: ServerStreams, now: float) -> None:
         check_log(registry, stream)
         check_attachment(registry, stream)
         check_home(registry, stream)
+        check_flow(registry, stream)
     check_connections(registry)
     check_counts(registry, alive)
     check_timers(registry, alive, gone)
@@ -84,6 +87,13 @@ def check_home(registry: Registry, stream: Stream) -> None:
     assert all(registry.asks[ask_id] == stream.stream_id for ask_id in stream.asks)
     if stream.complete:
         assert not stream.asks, "nobody waits for an answer any more"
+
+
+def check_flow(registry: Registry, stream: Stream) -> None:
+    if stream.handler is Handler.HELD:
+        assert flow.over_limit(registry, stream), "nobody waits who need not (R7, R10)"
+    if stream.stream_id not in registry.yielding:
+        assert not has_spare(registry, stream), "what may go can be found (R10)"
 
 
 def check_connections(registry: Registry) -> None:

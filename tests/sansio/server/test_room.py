@@ -5,14 +5,28 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from mcpstreams_sansio.ids import StreamId
+from mcpstreams_sansio.connections import Write
+from mcpstreams_sansio.errors import LocalProtocolError
+from mcpstreams_sansio.ids import ConnectionId, StreamId
 from mcpstreams_sansio.server import room
-from mcpstreams_sansio.server.calls import StreamKind
+from mcpstreams_sansio.server.calls import CallPolicy, StreamKind
 from mcpstreams_sansio.server.config import StreamsConfig
+from mcpstreams_sansio.server.inputs import CallReceived, Reply, SendMessage
 from mcpstreams_sansio.server.log import StreamLog
 from mcpstreams_sansio.server.table import StreamState
+from mcpstreams_sansio.wire.jsonrpc import Request, Response
 from mcpstreams_sansio.wire.revisions import AfterLoss
-from tests.sansio.server.conversation import DRAFT, KEY, MARKER, STOCK, Client, Conversation
+from tests.sansio.server.conversation import (
+    DRAFT,
+    KEY,
+    MARKER,
+    METHOD,
+    STOCK,
+    Client,
+    Conversation,
+    progress,
+    token_of,
+)
 
 ROOM = StreamsConfig(max_total_bytes=16_000, keep_bytes=1_000, max_stream_bytes=100_000, window=10_000)
 
@@ -334,3 +348,50 @@ def test_a_replay_from_below_what_is_confirmed_outlives_the_window() -> None:
     back.reads = True
     back.take()
     assert [said for said in back.heard() if said.startswith("progress")] == [f"progress {n}" for n in range(10)]
+
+
+# -------------------------------------------------------------------------------------------------- what comes at once
+
+
+def almost_full() -> tuple[Conversation, SendMessage, CallReceived]:
+    """Return streams that hold almost all they may, a message that is too much, and a call that comes behind it."""
+    talk = Conversation(ROOM)
+    talk.connect().call(1, "s1")
+    chatter(talk, "s1", 14_000)
+    line = talk.connect()
+    call = CallReceived(
+        line.connection_id,
+        StreamId("s2"),
+        Request(2, METHOD),
+        DRAFT,
+        CallPolicy(StreamKind.ANNOUNCED),
+        token_of("s2"),
+    )
+    return talk, SendMessage(StreamId("s1"), progress(0, 3_000)), call
+
+
+def has_a_stream(talk: Conversation) -> bool:
+    return talk.machine._registry.streams[StreamId("s2")].announced
+
+
+@pytest.mark.rule("R10", "R13")
+def test_room_is_made_between_inputs_that_come_at_once() -> None:
+    talk, message, call = almost_full()
+    talk.machine.handle_all([message, call], talk.now)
+    assert has_a_stream(talk)
+
+
+@pytest.mark.rule("R10", "R13")
+def test_room_is_made_behind_inputs_that_came_before_a_wrong_one() -> None:
+    talk, message, call = almost_full()
+    with pytest.raises(LocalProtocolError, match=r"\Athere never was such a connection\Z"):
+        talk.machine.handle_all([message, Reply(ConnectionId(2), Response("p", {}))], talk.now)
+    talk.machine.handle(call, talk.now)
+    assert has_a_stream(talk)
+
+
+@pytest.mark.rule("R10", "R11")
+def test_while_there_is_room_all_that_comes_at_once_shares_a_write() -> None:
+    talk, _, call = almost_full()
+    effects = talk.machine.handle_all([call, Reply(call.connection_id, Response("p", {}))], talk.now)
+    assert [len(effect.chunks) for effect in effects if isinstance(effect, Write)] == [2]
