@@ -107,7 +107,7 @@ class DropReason(enum.Enum):
     """Nothing (or no handshake) came for so long that the peer must be gone (rule R15)."""
 
     UNREADABLE = "unreadable"
-    """What it sends can not be cut into frames any more."""
+    """What it sends cannot be cut into frames any more."""
 
     FINISHED = "finished"
     """Nothing more is wanted from it."""

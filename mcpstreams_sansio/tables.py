@@ -45,7 +45,7 @@ class Transition(Generic[StateT]):
 @final
 @attrs.frozen
 class Forbidden:
-    """The signal can not come in this state: the machine that lets it through is wrong."""
+    """The signal cannot come in this state: the machine that lets it through is wrong."""
 
     why: str
     """What rules it out."""
@@ -61,7 +61,7 @@ def to(target: StateT, why: str) -> Transition[StateT]:
 
 
 def never(why: str) -> Forbidden:
-    """Return the cell of a signal that can not come."""
+    """Return the cell of a signal that cannot come."""
     return Forbidden(why)
 
 

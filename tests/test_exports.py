@@ -83,7 +83,7 @@ VALUES = {"inputs", "effects", "records", "connections", "machine", "dispatch", 
 def test_no_member_of_a_union_can_have_a_subclass() -> None:
     classes = set[type]().union(*closed_unions().values())
     assert classes, "no union of the core has a class of the core in it"
-    # An enumeration with members can not be subclassed either.
+    # An enumeration with members cannot be subclassed either.
     assert {cls.__name__ for cls in classes if not (getattr(cls, "__final__", False) or issubclass(cls, Enum))} == set()
 
 

@@ -120,7 +120,7 @@ async def connect_http(
         **options: What `open_session` takes: `client_info`, `capabilities`, `config` and others.
 
     Raises:
-        ValueError: The URL is none of HTTP, or `headers` can not be sent or are the protocol's own.
+        ValueError: The URL is none of HTTP, or `headers` cannot be sent or are the protocol's own.
         LocalProtocolError: `client_info` says no name or no version, or `capabilities` are malformed.
     """
     server = httpx2.URL(url)

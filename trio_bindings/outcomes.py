@@ -46,7 +46,7 @@ class CallFailedError(NoResultError):
 
 
 class CallLostError(NoResultError):
-    """The call ran, and its result can not be had any more."""
+    """The call ran, and its result cannot be had any more."""
 
     def __init__(self, reason: Reason) -> None:
         super().__init__(reason.value)

@@ -1,4 +1,4 @@
-"""Directives that put into a page what the code says, at build time: a page can not differ from it.
+"""Directives that put into a page what the code says, at build time: a page cannot differ from it.
 
 * `state-table`, `state-graph`, `state-ladder`: a state table as text and as pictures
 * `check-order`, `refusals`, `revisions`: the tables of these

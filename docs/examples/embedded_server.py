@@ -220,7 +220,7 @@ class Loop:
         order = work.go_on()
         try:
             self.tell(order)
-        except LocalProtocolError as error:  # JSON can not carry what the tool said, and the machine changed nothing
+        except LocalProtocolError as error:  # JSON cannot carry what the tool said, and the machine changed nothing
             order = work.fail(error)
             self.tell(order)
         if isinstance(order, Respond):

@@ -30,7 +30,7 @@ def spare(ledger: Ledger, call: Call) -> None:
 def flush(ledger: Ledger) -> None:
     """Send what waits to be acknowledged, if anything can be sent and no exchange carries some already.
 
-    Each goes with its token, so it counts on whatever connection or session it arrives (rule R6). What can not be sent
+    Each goes with its token, so it counts on whatever connection or session it arrives (rule R6). What cannot be sent
     now goes with the next link, or after the exchange.
     """
     if ledger.link is None or ledger.acks.path is not None or not ledger.acks.waiting:

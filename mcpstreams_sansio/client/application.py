@@ -97,7 +97,7 @@ def detach(ledger: Ledger, event: DetachCall) -> None:
 
 
 def cancel(ledger: Ledger, event: CancelCall) -> None:
-    """Cancel a call. One that has its outcome can not be cancelled any more (rule R22)."""
+    """Cancel a call. One that has its outcome cannot be cancelled any more (rule R22)."""
     call = _undecided(ledger, event.call_id)
     if call is not None:
         cancelling.cancel(ledger, call)

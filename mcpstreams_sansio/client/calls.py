@@ -183,7 +183,7 @@ class Call:
     unacked_bytes: int = 0
     """Bytes that may be acknowledged since."""
     dropped: int = 0
-    """Messages that were passed over and can not come again: there was no room, and nothing brings them back (R23)."""
+    """Messages that were passed over and cannot come again: there was no room, and nothing brings them back (R23)."""
     cancel_until: float = 0.0
     """When the server is left alone with a cancelled call (rule R22)."""
 

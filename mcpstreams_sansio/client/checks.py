@@ -98,7 +98,7 @@ def _check_saved(ledger: Ledger, saved: SavedCall) -> None:
     if saved.request_id in ledger.requests or saved.stream_id in ledger.streams:
         raise LocalProtocolError("the saved call is followed already")
     if not fits_header(saved.event_id or ""):
-        raise LocalProtocolError("the saved cursor can not stand in a header")
+        raise LocalProtocolError("the saved cursor cannot stand in a header")
     if ledger.may_become_own(saved.request_id):
         raise LocalProtocolError("a client that comes back needs an instance of its own")
     _check_saved_answers(ledger, saved)

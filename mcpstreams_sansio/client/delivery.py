@@ -40,7 +40,7 @@ def receive(ledger: Ledger, event: MessageReceived) -> None:
             case _:
                 assert_never(message)
     except RemoteProtocolError:
-        # Its tag or its params are unusable, so whose it is can not be told; nothing has changed.
+        # Its tag or its params are unusable, so whose it is cannot be told; nothing has changed.
         ledger.effects.append(UnclaimedMessage(path, message))
 
 
@@ -81,7 +81,7 @@ def _is_late(call: Call, path: ConnectionId) -> bool:
 def _owner(ledger: Ledger, path: ConnectionId, message: Request | Notification, tag: Tag | None) -> Call | None:
     """Return the call that a message belongs to: its exchange's, or on a shared connection the one that it names.
 
-    A message of another stream is nobody's: what one stream says can not reach another (rule Q11g). Neither is one
+    A message of another stream is nobody's: what one stream says cannot reach another (rule Q11g). Neither is one
     without a tag where the stream's have one (rule R4).
     """
     call = ledger.call_of(path) if path in ledger.exchanges else _named(ledger, message)
@@ -148,7 +148,7 @@ def _repeat(ledger: Ledger, call: Call, event: MessageReceived, tag: Tag | None)
 def _is_passed_over(ledger: Ledger, call: Call, event: MessageReceived, tag: Tag | None) -> bool:
     """Return whether there is no room for another item, and it was passed over: it comes again if it can (R23).
 
-    What can not come again is counted, and its position is used up: asking for it would be in vain, or not allowed, and
+    What cannot come again is counted, and its position is used up: asking for it would be in vain, or not allowed, and
     lose the answer too (rule Q7c).
     """
     if call.state is not CallState.FULL:

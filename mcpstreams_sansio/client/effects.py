@@ -122,7 +122,7 @@ class CallFailed:
 @final
 @attrs.frozen
 class CallLost:
-    """The call ran, and its result can not be had any more; the reason is the server's or the client's own."""
+    """The call ran, and its result cannot be had any more; the reason is the server's or the client's own."""
 
     reason: Reason
 
@@ -144,9 +144,9 @@ class Doubt(enum.Enum):
     REFUSED = "refused"
     """The server refuses what would bring the call back, and gives no reason that this client knows."""
     UNREADABLE = "unreadable"
-    """The server's answer can not be read: too large, or of another type (cases G3, J8, J9)."""
+    """The server's answer cannot be read: too large, or of another type (cases G3, J8, J9)."""
     CLIENT_FAILED = "client failed"
-    """This client can not talk to its server any more; `failure` says why."""
+    """This client cannot talk to its server any more; `failure` says why."""
     CLIENT_CLOSED = "client closed"
     """This client was closed before the outcome came."""
 
@@ -158,7 +158,7 @@ class OutcomeUnknown:
 
     doubt: Doubt
     failure: Failure | None = None
-    """With `CLIENT_FAILED`: why the server can not be talked to."""
+    """With `CLIENT_FAILED`: why the server cannot be talked to."""
     said: Said = NOTHING_SAID
     """With that, and with `REFUSED`: what the server said of it."""
 
@@ -176,7 +176,7 @@ class NotRun(enum.Enum):
     TOO_MANY_CALLS = "too many calls"
     """`max_calls` of this client are open."""
     CLIENT_FAILED = "client failed"
-    """This client can not talk to its server, and the call had not gone out; `failure` says why."""
+    """This client cannot talk to its server, and the call had not gone out; `failure` says why."""
     CLIENT_CLOSED = "client closed"
     """This client was closed before the call went out."""
 
@@ -191,7 +191,7 @@ class CallNotRun:
 
     why: NotRun
     failure: Failure | None = None
-    """With `CLIENT_FAILED`: why the server can not be talked to."""
+    """With `CLIENT_FAILED`: why the server cannot be talked to."""
     said: Said = NOTHING_SAID
     """With that, and with `REFUSED`: what the server said of it."""
 
@@ -406,7 +406,7 @@ class UnreadableReceived:
 @final
 @attrs.frozen
 class ClientFailed:
-    """The client can not talk to its server, and trying again would bring the same. Every call has its outcome."""
+    """The client cannot talk to its server, and trying again would bring the same. Every call has its outcome."""
 
     failure: Failure
     said: Said = NOTHING_SAID

@@ -70,7 +70,7 @@ def _is_interruption(call: Call, error: ErrorResponse) -> bool:
 
 
 def refuse(ledger: Ledger, call: Call, reason: Reason) -> None:
-    """Tell the caller that the server can not, or will not, give the result any more (rules P18, P34, Q6b)."""
+    """Tell the caller that the server cannot, or will not, give the result any more (rules P18, P34, Q6b)."""
     acknowledging.spare(ledger, call)
     tell(ledger, call, CallLost(reason), call.positions.received, _keep(ledger, call))
     call.step(CallSignal.REFUSAL)
@@ -86,7 +86,7 @@ def give_up(
         ledger: Where the call is.
         call: The call, which has no outcome.
         doubt: Why it is given up.
-        failure: Why the server can not be talked to, if that is it.
+        failure: Why the server cannot be talked to, if that is it.
         said: What the server said of that, or of its refusal.
     """
     outcome: Outcome
@@ -151,7 +151,7 @@ def finish(ledger: Ledger, call: Call) -> None:
 
 
 def report_dropped(ledger: Ledger, call: Call) -> None:
-    """Say how many messages were passed over that can not come again (rule R10).
+    """Say how many messages were passed over that cannot come again (rule R10).
 
     The gap is an item: at the last of their positions if they had some, else at one of its own.
     """

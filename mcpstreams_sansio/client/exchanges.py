@@ -131,7 +131,7 @@ def take_back(ledger: Ledger, event: PathUnsent) -> None:
 
 
 def abandon(ledger: Ledger, event: PathUnusable) -> None:
-    """What comes on an exchange can not be read, and asking again would bring the same (cases G3, J8, J9)."""
+    """What comes on an exchange cannot be read, and asking again would bring the same (cases G3, J8, J9)."""
     call = _end(ledger, event.connection_id, arrived=True)
     if call is not None:
         _give_up_call(ledger, call, Doubt.UNREADABLE)

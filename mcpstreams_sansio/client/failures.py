@@ -1,4 +1,4 @@
-"""Why a server can not be talked to, or refuses something, as far as a person can make use of it.
+"""Why a server cannot be talked to, or refuses something, as far as a person can make use of it.
 
 What a server says in its own words decides nothing (case I5). It is text of a stranger, so it is kept short and on one
 line, and what this client has sent as a credential is taken out of it.
@@ -20,7 +20,7 @@ _LEFT_OUT: Final = "..."
 
 @enum.unique
 class Failure(enum.Enum):
-    """Why a client can not talk to its server."""
+    """Why a client cannot talk to its server."""
 
     UNAUTHORIZED = "unauthorized"
     """401: credentials are missing or wrong (case I6)."""

@@ -115,7 +115,7 @@ class PathUnsent:
 @final
 @attrs.frozen
 class PathUnusable:
-    """The answer on this exchange can not be read, and would be no better a second time (cases G3, J8, J9)."""
+    """The answer on this exchange cannot be read, and would be no better a second time (cases G3, J8, J9)."""
 
     connection_id: ConnectionId
 
@@ -125,7 +125,7 @@ class GivenUp(enum.Enum):
     """Why no server will be reached any more."""
 
     FAILED = "failed"
-    """It can not be talked to."""
+    """It cannot be talked to."""
     CLOSED = "closed"
     """The client was closed."""
 
@@ -137,7 +137,7 @@ class LinkGivenUp:
 
     why: GivenUp
     failure: Failure | None = None
-    """With `FAILED`: why the server can not be talked to."""
+    """With `FAILED`: why the server cannot be talked to."""
     said: Said = NOTHING_SAID
     """With that: what the server said of it."""
 

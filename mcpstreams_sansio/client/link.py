@@ -58,7 +58,7 @@ class LinkSignal(Named):
     LOSS = 2
     """It is lost, or could not be had."""
     HOPELESS = 3
-    """The server can not be talked to."""
+    """The server cannot be talked to."""
     CLOSE = 4
     """The application closes the client."""
     PARTED = 5

@@ -124,7 +124,7 @@ class Verdict(enum.Enum):
     """What a refusal of the server means for the call it is about."""
 
     FINAL = "final"
-    """It can not be had any more, for that reason."""
+    """It cannot be had any more, for that reason."""
     LATER = "later"
     """Time may cure it."""
     GAP = "gap"

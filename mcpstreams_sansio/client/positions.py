@@ -281,7 +281,7 @@ class Positions:
         self._forget_passed()
 
     def _forget_passed(self) -> None:
-        """Forget the ids of what was told, once the current path has come so far: it can not come again."""
+        """Forget the ids of what was told, once the current path has come so far: it cannot come again."""
         passed = min(self.told, self._path)
         while self._event_ids:
             event_id, position = next(iter(self._event_ids.items()))

@@ -159,7 +159,7 @@ def lose(ledger: Ledger, call: Call, *, asked: float | None = None, fate: Fate =
 
 
 def pass_over(ledger: Ledger, call: Call, sequence: int | None) -> None:
-    """A message came before one that is missing, so it can not be taken up now (rule R4).
+    """A message came before one that is missing, so it cannot be taken up now (rule R4).
 
     Where the call is attached again on the connection that delivered it before, this may be an old message that was
     under way; then the missing ones are about to come. Otherwise the path has a gap, and another one may have none.

@@ -68,7 +68,7 @@ class CallSignal(Named):
     RESPONSE = 9
     """It was answered."""
     REFUSAL = 10
-    """The server says that it can not be had any more."""
+    """The server says that it cannot be had any more."""
     GIVE_UP = 11
     """There is no way back, or none within the budget."""
     CANCEL = 12
@@ -139,7 +139,7 @@ CALL_TABLE: Final[Table[CallState, CallSignal]] = total_table(
         (S.FULL, X.REATTACH): to(S.REATTACHING, "taken down to half: attach again for what was passed over (R23)"),
         (S.FULL, X.POLL): never("its path is not lost"),
         (S.FULL, X.STRAND): never("its path is not lost"),
-        (S.FULL, X.CONTACT): to(S.FULL, "taken up where it can not come again, else passed over (R23)"),
+        (S.FULL, X.CONTACT): to(S.FULL, "taken up where it cannot come again, else passed over (R23)"),
         (S.FULL, X.OVERFLOW): to(S.FULL, "what was under way when reading was paused"),
         (S.FULL, X.DRAINED): to(S.FOLLOWING, "taken down to half: read on (R23)"),
         (S.FULL, X.LOSS): to(S.WAITING, "come back after a pause, from what was taken (R23)"),

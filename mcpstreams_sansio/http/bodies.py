@@ -181,7 +181,7 @@ Body: TypeAlias = JSONBody | EventsBody | IgnoredBody
 
 
 def _usable(event_id: str) -> str:
-    """Return an event id, or none where it can not stand in a header byte for byte (case C8)."""
+    """Return an event id, or none where it cannot stand in a header byte for byte (case C8)."""
     return event_id if fits_header(event_id) else ""
 
 

@@ -224,7 +224,7 @@ class HTTPClient:
                 assert_never(errand)
 
     def _expect_answer(self, exchange: Exchange, head: HeadReceived, now: float) -> Sequence[HTTPOutput]:
-        """Read the body as what it says that it is; one that can not hold the answer is no answer (case G3)."""
+        """Read the body as what it says that it is; one that cannot hold the answer is no answer (case G3)."""
         media_type = MediaType.parse(find_header(head.headers, b"content-type"))
         if media_type is MediaType.OTHER:
             dropped = self._exchanges.drop(exchange.connection_id, DropReason.UNREADABLE)
@@ -243,7 +243,7 @@ class HTTPClient:
         return JSONBody(connection_id, size) if media_type is MediaType.JSON else IgnoredBody()
 
     def _read(self, exchange: Exchange, news: Sequence[BodyNews], now: float) -> Sequence[HTTPOutput]:
-        """Pass on what a body brings; after something that can not be read nothing more of it counts (cases J8, J9)."""
+        """Pass on what a body brings; after something that cannot be read nothing more of it counts (cases J8, J9)."""
         if exchange.refused is not None:
             return self._explain(exchange, exchange.refused, news)
         if exchange.errand is Errand.INITIALIZE:

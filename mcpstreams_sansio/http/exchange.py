@@ -196,7 +196,7 @@ class Endpoint:
     """Where the requests of a client go (rule H1).
 
     Raises:
-        ValueError: `headers` can not be sent, or are the protocol's own.
+        ValueError: `headers` cannot be sent, or are the protocol's own.
     """
 
     target: bytes = attrs.field(repr=False)

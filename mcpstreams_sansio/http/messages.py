@@ -42,11 +42,11 @@ def check_sendable(what: str, headers: Headers, reserved: frozenset[bytes]) -> N
         reserved: Names that the protocol uses itself.
 
     Raises:
-        ValueError: One of them can not be sent, or is reserved. The text repeats no value.
+        ValueError: One of them cannot be sent, or is reserved. The text repeats no value.
     """
     for name, value in headers:
         if not _HEADER_NAME.fullmatch(name) or not _HEADER_VALUE.fullmatch(value):
-            raise ValueError(f"{what} holds a name or a value that can not stand in a header")
+            raise ValueError(f"{what} holds a name or a value that cannot stand in a header")
         if name in reserved:
             raise ValueError(f"{what} holds one that is the protocol's own: {name.decode()}")
 
@@ -75,7 +75,7 @@ class HTTPRefusal:
     """A request that is not served, and how that is said.
 
     Raises:
-        ValueError: `status` is none of a refusal, or `headers` can not be sent or are those of the body.
+        ValueError: `status` is none of a refusal, or `headers` cannot be sent or are those of the body.
     """
 
     status: int = attrs.field(validator=[attrs.validators.ge(400), attrs.validators.lt(600)])

@@ -294,7 +294,7 @@ class ClientPeer:
             yield line
 
     def _receive_payload(self, connection: _Connection, payload: bytes | RemoteProtocolError) -> Sequence[PeerOutput]:
-        """What can not be read is reported and loses nothing else (case O4)."""
+        """What cannot be read is reported and loses nothing else (case O4)."""
         try:
             if isinstance(payload, RemoteProtocolError):
                 raise payload

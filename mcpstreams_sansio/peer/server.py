@@ -78,7 +78,7 @@ class ServerPeer:
     def next_inputs(self, entropy: Entropy) -> Sequence[Routed] | None:
         """Return what the next message means; None if no other one is here.
 
-        What can not be read is answered, and loses nothing else (case O4). Only for a last line that was cut off before
+        What cannot be read is answered, and loses nothing else (case O4). Only for a last line that was cut off before
         it was JSON there is no answer: a client that gave its hello would take it for a refusal.
         """
         try:

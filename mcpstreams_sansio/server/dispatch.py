@@ -103,7 +103,7 @@ Routed: TypeAlias = (
 def route(message: Message, at: Circumstances) -> Sequence[Routed]:
     """Return what a message of a peer means, acknowledgements that ride on it first (rule R6).
 
-    What can not be read is answered with an error under the request's id, and nothing else of it counts. Methods of the
+    What cannot be read is answered with an error under the request's id, and nothing else of it counts. Methods of the
     draft mean something to a peer that declared `streams`, our own methods and keys to one that declared the marker.
     """
     try:

@@ -38,7 +38,7 @@ class WrongTokens:
         return len(self._guesses)
 
     def wait(self, scope: Scope, stream_id: StreamId, now: float) -> float | None:
-        """Return for how many seconds a scope can not open a stream, whatever it presents; None if it can try."""
+        """Return for how many seconds a scope cannot open a stream, whatever it presents; None if it can try."""
         guesses = self._guesses.get((scope, stream_id))
         if guesses is None or guesses.until <= now or guesses.count < self.config.max_wrong_tokens:
             return None

@@ -82,7 +82,7 @@ def answer_initialize(request: Request, identity: ServerIdentity, config: Stream
     """Return the answer to `initialize`, and what it settles.
 
     Raises:
-        RemoteProtocolError: -32602; the params can not be read. Nothing is settled (case I8).
+        RemoteProtocolError: -32602; the params cannot be read. Nothing is settled (case I8).
     """
     hello = read_client_hello(request.params)
     revision = negotiate(hello.protocol_version)

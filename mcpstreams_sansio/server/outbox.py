@@ -191,7 +191,7 @@ class Connection:
     def next_ping(self) -> bytes:
         """Return a ping, whose answer nobody needs: that something comes is the answer (rule R15)."""
         self._pings += 1
-        if self.phase is Phase.OPEN:  # who has hung up can not answer
+        if self.phase is Phase.OPEN:  # who has hung up cannot answer
             self.unheard += 1
         return encode_message(Request(f"keepalive-{self._pings}", "ping"))
 

@@ -25,7 +25,7 @@ class StreamPolicy:
 
     Raises:
         ValueError: `body` is `NEVER`.
-        LocalProtocolError: A field is not what it is declared to be, or JSON can not carry the interval. So whenever a
+        LocalProtocolError: A field is not what it is declared to be, or JSON cannot carry the interval. So whenever a
             call comes, its `create` can be written (rule R13).
     """
 

@@ -163,7 +163,7 @@ def _deliver(registry: Registry, stream: Stream) -> None:
 
 
 def fail(registry: Registry, stream: Stream, reason: Reason, stop: StopReason) -> None:
-    """Give up a stream whose log can not take what it has to: the client gets what there is, then an error.
+    """Give up a stream whose log cannot take what it has to: the client gets what there is, then an error.
 
     Args:
         registry: Where it is found.

@@ -56,7 +56,7 @@ def decode_record(line: bytes) -> LogRecord:
     else:
         return record
     # Raised outside of the `except`: what was caught repeats the values, and must not travel along as the context.
-    raise LocalProtocolError(f"no {name}: {', '.join(wrong) or 'its fields'} can not be read")
+    raise LocalProtocolError(f"no {name}: {', '.join(wrong) or 'its fields'} cannot be read")
 
 
 def _fields(line: bytes) -> Mapping[str, object]:

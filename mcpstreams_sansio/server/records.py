@@ -17,7 +17,7 @@ A log would grow for ever if it kept everything (case J7). Without harm to anybo
 * `KeyCancelled` when `key_ttl` has passed.
 
 Age is the business of a log, since the clock of a machine does not outlive its process: what a log still has begins its
-time anew. One whose clock can not be trusted keeps everything: a key that is forgotten too early may let its call run
+time anew. One whose clock cannot be trusted keeps everything: a key that is forgotten too early may let its call run
 twice (rule R21.4). What was reported written is never unwritten: a log that has lost records, or was taken back to an
 older state, is another one, and gets another instance (rule R21.7).
 """

@@ -195,7 +195,7 @@ class _Reader:
         for stream_id, (place, missing) in self.gaps.items():
             stream = self.streams[stream_id]
             if stream.reason is None and missing > max(stream.confirmed, stream.dropped):
-                raise LocalProtocolError(f"{place} can not be read: the entry before it is missing")
+                raise LocalProtocolError(f"{place} cannot be read: the entry before it is missing")
 
 
 def read_records(records: Iterable[LogRecord], max_tokens: int) -> Recorded:
@@ -214,7 +214,7 @@ def read_records(records: Iterable[LogRecord], max_tokens: int) -> Recorded:
         try:
             reader.read(record, place)
         except LocalProtocolError as error:
-            raise LocalProtocolError(f"{place} can not be read: {error}") from None
+            raise LocalProtocolError(f"{place} cannot be read: {error}") from None
     reader.check_gaps()
     for stream in reader.streams.values():
         _reduce(stream, max_tokens)

@@ -218,7 +218,7 @@ def _lost_above(stream: Stream, claim: Claim) -> int:
 
 
 def _wait_for(registry: Registry, stream: Stream, attempt: Attempt | None) -> float:
-    """Return for how many seconds a stream can not be had: all resumes have a rate, and stock takeovers an own one."""
+    """Return for how many seconds a stream cannot be had: all resumes have a rate, and stock takeovers an own one."""
     wait = stream.resume_wait(registry.config, registry.now)
     if attempt is None and stream.attachment is not None:
         return max(wait, stream.takeover_wait(registry.config.takeover_interval, registry.now))

@@ -271,7 +271,7 @@ class Stream:
         return copy
 
     def resume_wait(self, config: StreamsConfig, now: float) -> float:
-        """Return for how many seconds the stream can not be attached once more, by whomever (rule Q11h)."""
+        """Return for how many seconds the stream cannot be attached once more, by whomever (rule Q11h)."""
         return max(self.rested_at - now - (config.max_resumes - 1) * config.resume_interval, 0.0)
 
     def takeover_wait(self, interval: float, now: float) -> float:

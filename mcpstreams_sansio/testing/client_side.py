@@ -157,7 +157,7 @@ def _ask(effect: AskReceived, state: State) -> None:
         _check_wanted(state, caller, effect)
         state.callers[effect.call_id] = caller.consider(effect)
     elif not state.guarantee.may_repeat:
-        raise Violation("a question belongs to a call", "the client can not tell which call it is asked in")
+        raise Violation("a question belongs to a call", "the client cannot tell which call it is asked in")
 
 
 def check_unread(state: State, caller: Caller) -> None:

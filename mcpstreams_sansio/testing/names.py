@@ -148,7 +148,7 @@ def _writer_for(kind: type) -> _Write:
     if attrs.has(kind):
         fields = operator.attrgetter(*(field.name for field in attrs.fields(kind)), "__class__.__name__")
         return lambda value, words, names: _write_each(fields(value), words, names)
-    raise TypeError(f"a snapshot holds a {kind.__name__}")
+    raise TypeError(f"{kind.__name__} has no place in a snapshot")
 
 
 @functools.lru_cache(_REMEMBERED)

@@ -1,6 +1,6 @@
 """A transcript as a script that somebody plays against the binding of a server: a driver, sockets, handlers.
 
-A search needs worlds that can be copied, and a binding can not. But a binding can be led along one way through a world,
+A search needs worlds that can be copied, and a binding cannot. But a binding can be led along one way through a world,
 and has to do there what the machine did: write the same messages on the same connections, start and stop the same
 handlers. So a script is data, a list of cues, and whoever plays it owns the loop, with or without coroutines.
 

@@ -158,7 +158,7 @@ def parse_transcript(text: str) -> Transcript:
     """Read what `format_transcript` wrote; empty lines are skipped.
 
     Raises:
-        LocalProtocolError: A line is none of a transcript, or stands where it can not; the text gives its number.
+        LocalProtocolError: A line is none of a transcript, or stands where it cannot; the text gives its number.
     """
     notes: list[str] = []
     settings: list[str] = []

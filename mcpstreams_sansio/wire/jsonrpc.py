@@ -194,7 +194,7 @@ def digest_of(message: Message) -> Digest:
     """Return the SHA-256 of an encoded message: it stands for the message where nothing of it may be shown (Q11b).
 
     Raises:
-        LocalProtocolError: The message can not be encoded.
+        LocalProtocolError: The message cannot be encoded.
     """
     return Digest(hashlib.sha256(encode_message(message)).digest())
 

@@ -50,7 +50,7 @@ class Reason(enum.Enum):
     """Messages above the cursor are no longer kept (rules Q5c, R10)."""
 
     INVALID_CURSOR = "invalid_cursor"
-    """The cursor can not be read, or is another stream's, or above the newest message (rules Q5c, Q13)."""
+    """The cursor cannot be read, or is another stream's, or above the newest message (rules Q5c, Q13)."""
 
     ALREADY_ATTACHED = "already_attached"
     """The stream is attached to this very connection (rule Q6d)."""
@@ -80,7 +80,7 @@ class Reason(enum.Enum):
     """The stream failed: it holds more than it may, and nothing of it can be dropped (rule R10)."""
 
     LOG_FAILED = "log_failed"
-    """The server can not make anything durable any more (rule R9)."""
+    """The server cannot make anything durable any more (rule R9)."""
 
     INTERRUPTED = "interrupted"
     """The server has restarted while it worked on the call: that may have run, and is not run again (rule R21)."""
@@ -95,7 +95,7 @@ _ERRORS: Final[dict[Reason, tuple[int, str]]] = {
     Reason.EXPIRED: (INVALID_PARAMS, "the stream is no longer kept"),
     Reason.CANCELLED: (INVALID_PARAMS, "the stream was cancelled"),
     Reason.FINISHED: (INVALID_PARAMS, "the stream was delivered completely"),
-    Reason.NOT_RESUMABLE: (INVALID_PARAMS, "the stream can not be resumed"),
+    Reason.NOT_RESUMABLE: (INVALID_PARAMS, "the stream cannot be resumed"),
     Reason.EVENTS_GONE: (INVALID_PARAMS, "messages after the cursor are no longer kept"),
     Reason.INVALID_CURSOR: (INVALID_PARAMS, "the cursor is no position of this stream"),
     Reason.ALREADY_ATTACHED: (INVALID_PARAMS, "the stream is attached to this connection already"),

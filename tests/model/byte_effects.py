@@ -133,7 +133,7 @@ def _closed(_: ClientClosed, world: ByteWorld) -> None:
 @of_client.register
 def _unreadable(effect: UnreadableReceived, world: ByteWorld) -> None:
     if effect.connection_id not in world.torn:
-        raise Violation("what arrives is what was sent", f"the client can not read it: {effect}")
+        raise Violation("what arrives is what was sent", f"the client cannot read it: {effect}")
 
 
 @of_client.register

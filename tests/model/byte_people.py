@@ -175,7 +175,7 @@ class People:
         elif self.guarantee.may_repeat:
             self.loose.append(ask.ask_id)
         else:
-            raise Violation("a question belongs to a call", "the client can not tell which call it is asked in")
+            raise Violation("a question belongs to a call", "the client cannot tell which call it is asked in")
 
     def finish(self, end: CallFinished, *, late: bool, broken: bool) -> None:
         """Let a caller see the end of its call.

@@ -111,7 +111,7 @@ class ByteWorld:
     broken: bool = False
     """Something was lost, or a machine took it for lost."""
     torn: set[ConnectionId] = attrs.field(factory=set)
-    """Connections, as the client calls them, whose end looks better than it is: what it cuts off can not be read."""
+    """Connections, as the client calls them, whose end looks better than it is: what it cuts off cannot be read."""
     closed: bool = False
     to_be_told: deque[Callable[[], None]] = attrs.field(factory=deque)
     telling: bool = False

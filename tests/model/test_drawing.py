@@ -279,7 +279,7 @@ def test_an_action_that_nothing_follows_from_has_a_row_of_its_own() -> None:
     assert "silently" in words(shown)
 
 
-# ---- what can not be drawn
+# ---- what cannot be drawn
 
 
 def replaced(transcript: Transcript, old: str, new: str) -> Transcript:

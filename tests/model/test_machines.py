@@ -20,7 +20,7 @@ class Add:
 
 @attrs.frozen
 class Tell:
-    """Can not be hashed: there is JSON in it."""
+    """Cannot be hashed: there is JSON in it."""
 
     message: Notification
 

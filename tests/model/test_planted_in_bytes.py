@@ -21,7 +21,7 @@ from tests.spec.rule_ids import RULES
 from tests.spec.surrounding_ids import SURROUNDINGS
 
 ENOUGH = 300
-"""Examples within which a walk finds what it can not miss for long."""
+"""Examples within which a walk finds what it cannot miss for long."""
 SOON = [on_the_wire.unfinished_line_is_dropped, on_the_wire.line_end_at_the_begin_is_passed_over]
 
 

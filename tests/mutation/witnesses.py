@@ -1,6 +1,6 @@
 """Who can notice a mutant: each test and each quick world, with the cells that it looks up.
 
-Until a changed cell is looked up, everything goes as it always does. So who never looks it up can not notice it, and is
+Until a changed cell is looked up, everything goes as it always does. So who never looks it up cannot notice it, and is
 not asked. Of the others those are asked first that have their answer soonest.
 """
 

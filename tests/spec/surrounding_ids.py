@@ -25,7 +25,7 @@ SURROUNDINGS: dict[str, str] = {
     "Q7": "which times run, from when and until when",
     "Q8": "what exactly a poll tells",
     "Q9": "what can be had after completion and after cancellation",
-    "Q12": "a cursor that can not be served is an error, never a partial replay",
+    "Q12": "a cursor that cannot be served is an error, never a partial replay",
     "Q13": "one log serves both ways back: a token, and Last-Event-ID",
     "Q16": "only what the handler of a call says belongs to its stream",
     # F: what other clients and servers are known to do

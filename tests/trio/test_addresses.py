@@ -1,4 +1,4 @@
-"""Where a client is: one place for everybody who can not be told apart there."""
+"""Where a client is: one place for everybody who cannot be told apart there."""
 
 from __future__ import annotations
 

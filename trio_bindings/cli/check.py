@@ -157,7 +157,7 @@ def _keep(found: Found, folder: Path) -> None:
     """Write down what is broken.
 
     Raises:
-        click.ClickException: It can not be written.
+        click.ClickException: It cannot be written.
     """
     assert found.failure is not None, "it is broken"
     kept = {"txt": found.failure.transcript, "svg": found.failure.drawing}

@@ -39,7 +39,7 @@ class Files:
     def line(self, number: int) -> str:
         """Return digest and name of a file, as `sha256sum` writes them. Numbers beyond the last file start over.
 
-        A file that can not be read, or is gone by now, has a reason in the place of its digest. What of its name is no
+        A file that cannot be read, or is gone by now, has a reason in the place of its digest. What of its name is no
         UTF-8 is written as bytes are written in Python.
         """
         path = self._paths[number % len(self._paths)]

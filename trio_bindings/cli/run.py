@@ -138,7 +138,7 @@ async def serve_demo(options: Options, files: Files, port: int) -> None:
                 await anext(interruptions)
                 await server.drain()
     if refused is not None:
-        raise click.ClickException(f"port {port} can not be listened on: {refused.strerror}")
+        raise click.ClickException(f"port {port} cannot be listened on: {refused.strerror}")
 
 
 async def run_demo(options: Options, files: Files) -> Summary:

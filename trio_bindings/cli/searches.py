@@ -50,7 +50,7 @@ class Failure:
     broken: str
     transcript: str
     drawing: str | None
-    """None if it can not be drawn: what is broken may be anything."""
+    """None if it cannot be drawn: what is broken may be anything."""
 
 
 @final

@@ -179,5 +179,5 @@ def _number(value: float) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Return text as it may stand in a document: what XML can not hold at all is shown as Python would write it."""
+    """Return text as it may stand in a document: what XML cannot hold at all is shown as Python would write it."""
     return escape("".join(each if each.isprintable() else ascii(each)[1:-1] for each in text))

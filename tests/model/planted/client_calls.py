@@ -188,7 +188,7 @@ def client_uses_an_exchange_twice(patch: Patch) -> None:
     Found("http marker messages=0 cuts=1", "an answer in the end", 9),
 )
 def attempts_have_one_number(patch: Patch) -> None:
-    """A later attempt can not be told from an earlier one."""
+    """A later attempt cannot be told from an earlier one."""
     patch.setattr(recovery, "_attempt", lambda call: Attempt(call.client, 1))
 
 

@@ -139,7 +139,7 @@ def client_sends_an_answer_once(patch: Patch) -> None:
     Found("multiplexed marker messages=0 asks=1 cuts=1", "an answer arrives", 14),
 )
 def client_drops_an_answer_without_a_link(patch: Patch) -> None:
-    """An answer that can not be sent at once is never sent."""
+    """An answer that cannot be sent at once is never sent."""
 
     def send(
         inner: Callable[..., None],

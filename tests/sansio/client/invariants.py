@@ -32,7 +32,7 @@ def check_invariants(streams: ClientStreams, now: float) -> None:
     assert len(ledger.replies) <= ledger.config.max_replies
     assert all(ledger.asks[ask_id] == call_id for call_id, ask_id in ledger.held)
     assert ledger.link is not None or not (ledger.held or ledger.replies)
-    assert ledger.link is not None or not ledger.loose_asks, "what can not be answered is not asked"
+    assert ledger.link is not None or not ledger.loose_asks, "what cannot be answered is not asked"
     for path, exchange in ledger.exchanges.items():
         assert ledger.connection_ids.were_given(path)
         if exchange.role is Role.CALL and exchange.call_id in ledger.calls:

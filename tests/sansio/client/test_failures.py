@@ -1,4 +1,4 @@
-"""Why a server can not be talked to is told to whoever made a call, in words that can be shown (case I6)."""
+"""Why a server cannot be talked to is told to whoever made a call, in words that can be shown (case I6)."""
 
 from __future__ import annotations
 

@@ -308,7 +308,7 @@ def another_whole(value: object) -> object:
 
 
 def shows(machine: Client, now: float, before: object, part: object, name: str) -> bool | None:
-    """Say whether a change of this field shows in the snapshot; None if it can not be changed."""
+    """Say whether a change of this field shows in the snapshot; None if it cannot be changed."""
     value = getattr(part, name)
     changed = another(value)
     if changed is None:

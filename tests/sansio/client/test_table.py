@@ -78,7 +78,7 @@ def test_most_transitions_of_a_call_name_their_rules() -> None:
 
 @pytest.mark.parametrize("module", [calls, link])
 def test_only_step_changes_a_state(module: object) -> None:
-    tree = ast.parse(inspect.getsource(module))  # type: ignore[arg-type]  # a module is what a parameter can not say
+    tree = ast.parse(inspect.getsource(module))  # type: ignore[arg-type]  # a module is what a parameter cannot say
     assigning = [
         function.name
         for function in ast.walk(tree)

@@ -209,8 +209,8 @@ def test_a_client_takes_an_input_or_does_not_move(transport: str, right: ClientI
     ("field", "value", "words"),
     [
         ("request_id", "\ud800", "AttachCall.saved.request_id must be text that UTF-8 can carry"),
-        ("event_id", "a\nb", "the saved cursor can not stand in a header"),
-        ("event_id", " a", "the saved cursor can not stand in a header"),
+        ("event_id", "a\nb", "the saved cursor cannot stand in a header"),
+        ("event_id", " a", "the saved cursor cannot stand in a header"),
         ("taken", -1, "AttachCall.saved.taken must be a position"),
         ("key_age", -1.0, "AttachCall.saved.key_age must be a number of seconds"),
         ("method", 7, "AttachCall.saved.method must be text that UTF-8 can carry"),

@@ -45,7 +45,7 @@ def check_invariants(machine: ServerStreams, now: float) -> None:
 def check_log(registry: Registry, stream: Stream) -> None:
     log = stream.log
     assert 0 <= log.confirmed <= log.sent <= log.durable <= log.produced, "the watermarks stand in order (R5)"
-    assert log.sent <= log.claimable <= log.durable, "a client has nothing that it can not have"
+    assert log.sent <= log.claimable <= log.durable, "a client has nothing that it cannot have"
     kept = {sequence for sequence in range(1, log.produced + 1) if log.entry(sequence) is not None}
     assert all(entry.sequence == sequence for sequence in kept if (entry := log.entry(sequence)))
     assert set(range(log.first_available, log.produced + 1)) <= kept, "from the first available on, all is kept (R10)"

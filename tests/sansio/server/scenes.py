@@ -25,7 +25,7 @@ class Scene:
 
 
 NEVER_AGAIN = ResumeInterval(max=0)
-"""The client can not come back."""
+"""The client cannot come back."""
 
 
 def live(interval: ResumeInterval = ResumeInterval()) -> Scene:

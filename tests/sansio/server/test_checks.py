@@ -106,15 +106,15 @@ WRONG: dict[str, dict[str, StreamsInput]] = {
         ),
     },
     "NaN and infinity are not JSON": {
-        "an interval that JSON can not carry": call(
+        "an interval that JSON cannot carry": call(
             policy=CallPolicy(StreamKind.ANNOUNCED, interval=ResumeInterval(extra={"of": float("nan")}))
         ),
-        "a reply that JSON can not carry": Reply(HERE, Response(1, {"of": float("inf")})),
-        "a message that JSON can not carry": note({"of": float("nan")}),
-        "a question that JSON can not carry": AskPeer(S1, "q9", ASK, {"of": float("nan")}),
-        "a response that JSON can not carry": Respond(S1, Response(7, {"of": float("nan")})),
-        "an answer that JSON can not carry": AnswerReceived(HERE, Response("q1", {"of": float("nan")})),
-        "a message for a stream that never was, that JSON can not carry": SendMessage(
+        "a reply that JSON cannot carry": Reply(HERE, Response(1, {"of": float("inf")})),
+        "a message that JSON cannot carry": note({"of": float("nan")}),
+        "a question that JSON cannot carry": AskPeer(S1, "q9", ASK, {"of": float("nan")}),
+        "a response that JSON cannot carry": Respond(S1, Response(7, {"of": float("nan")})),
+        "an answer that JSON cannot carry": AnswerReceived(HERE, Response("q1", {"of": float("nan")})),
+        "a message for a stream that never was, that JSON cannot carry": SendMessage(
             StreamId("never was"), Notification("notifications/message", {"of": float("nan")})
         ),
     },

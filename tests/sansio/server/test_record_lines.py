@@ -152,27 +152,27 @@ def test_whatever_a_record_holds_comes_back_from_one_line(record: LogRecord) -> 
         (b'{"v":2,"record":"StreamConfirmed"}', "a line of a log of version 2, where 1 is read"),
         (b'{"v":1,"record":"SECRET"}', "no line of a log: it names no record"),
         (b'{"v":1,"record":["StreamConfirmed"]}', "no line of a log: it names no record"),
-        (b'{"v":1,"record":"StreamConfirmed","stream_id":"SECRET"}', "no StreamConfirmed: through can not be read"),
+        (b'{"v":1,"record":"StreamConfirmed","stream_id":"SECRET"}', "no StreamConfirmed: through cannot be read"),
         (
             b'{"v":1,"record":"StreamConfirmed","stream_id":7,"through":true}',
-            "no StreamConfirmed: stream_id, through can not be read",
+            "no StreamConfirmed: stream_id, through cannot be read",
         ),
         (
             b'{"v":1,"record":"StreamConfirmed","stream_id":"s1","through":1,"SECRET":3}',
-            "no StreamConfirmed: its fields can not be read",
+            "no StreamConfirmed: its fields cannot be read",
         ),
         (
             b'{"v":1,"record":"TokenAdded","stream_id":"s1","token_digest":"?"}',
-            "no TokenAdded: token_digest can not be read",
+            "no TokenAdded: token_digest cannot be read",
         ),
         (
             b'{"v":1,"record":"StreamClosed","stream_id":"s1","reason":"SECRET","produced":1}',
-            "no StreamClosed: reason can not be read",
+            "no StreamClosed: reason cannot be read",
         ),
         (
             b'{"v":1,"record":"StreamAnnounced","stream_id":"s1","policy":{"kind":"silent","interval":{"extra":7}},'
             b'"tags":"none","token_digest":""}',
-            "no StreamAnnounced: policy can not be read",
+            "no StreamAnnounced: policy cannot be read",
         ),
     ],
 )

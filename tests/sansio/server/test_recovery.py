@@ -267,7 +267,7 @@ def test_an_entry_may_stand_before_the_word_that_those_before_it_are_confirmed()
     assert (stream.produced, list(stream.entries)) == (51, [51])
 
 
-# ------------------------------------------------------------------------------------------- what can not be believed
+# ------------------------------------------------------------------------------------------- what cannot be believed
 
 NOT_THERE = "its stream was not opened, or was closed, before"
 NOT_HIGHER = "there was an entry with this number, or a higher one, before"
@@ -279,46 +279,46 @@ ANSWERED = "its call was answered before"
 @pytest.mark.parametrize(
     ("records", "words"),
     [
-        ([opened(), opened()], "record 1, StreamOpened, can not be read: its stream was opened before"),
-        ([entry(2)], f"record 0, EntryLogged, can not be read: {NOT_THERE}"),
-        ([StreamClosed(S1, Reason.EXPIRED, 11)], f"record 0, StreamClosed, can not be read: {NOT_THERE}"),
-        ([opened(), entry(2), entry(2)], f"record 2, EntryLogged, can not be read: {NOT_HIGHER}"),
-        ([opened(), entry(1)], f"record 1, EntryLogged, can not be read: {NOT_HIGHER}"),
+        ([opened(), opened()], "record 1, StreamOpened, cannot be read: its stream was opened before"),
+        ([entry(2)], f"record 0, EntryLogged, cannot be read: {NOT_THERE}"),
+        ([StreamClosed(S1, Reason.EXPIRED, 11)], f"record 0, StreamClosed, cannot be read: {NOT_THERE}"),
+        ([opened(), entry(2), entry(2)], f"record 2, EntryLogged, cannot be read: {NOT_HIGHER}"),
+        ([opened(), entry(1)], f"record 1, EntryLogged, cannot be read: {NOT_HIGHER}"),
         (
             [opened(), entry(2), entry(4), StreamConfirmed(S1, 2)],
-            "record 2, EntryLogged, can not be read: the entry before it is missing",
+            "record 2, EntryLogged, cannot be read: the entry before it is missing",
         ),
         (
             [opened(), StreamClosed(S1, Reason.EXPIRED, 11), entry(2)],
-            f"record 2, EntryLogged, can not be read: {NOT_THERE}",
+            f"record 2, EntryLogged, cannot be read: {NOT_THERE}",
         ),
         (
             [opened(), StreamAnnounced(S1, ANNOUNCED, Tags.NONE, Digest(b""))],
-            "record 1, StreamAnnounced, can not be read: its stream was announced, or had an entry, before",
+            "record 1, StreamAnnounced, cannot be read: its stream was announced, or had an entry, before",
         ),
         (
             [opened(policy=FLEETING), entry(1), StreamAnnounced(S1, ANNOUNCED, Tags.NONE, Digest(b""))],
-            "record 2, StreamAnnounced, can not be read: its stream was announced, or had an entry, before",
+            "record 2, StreamAnnounced, cannot be read: its stream was announced, or had an entry, before",
         ),
         (
             [opened(), AnswerLogged(S1, "q1", b"{")],
-            "record 1, AnswerLogged, can not be read: it holds no answer",
+            "record 1, AnswerLogged, cannot be read: it holds no answer",
         ),
         (
             [opened(), AnswerLogged(S1, "q1", b'{"jsonrpc":"2.0","method":"x"}')],
-            "record 1, AnswerLogged, can not be read: it holds no answer",
+            "record 1, AnswerLogged, cannot be read: it holds no answer",
         ),
-        ([opened(StreamId(""))], "record 0, StreamOpened, can not be read: a stream id must not be empty"),
-        ([opened(), entry(2, EntryKind.CREATE)], f"record 1, EntryLogged, can not be read: {NO_RECORD}"),
-        ([opened(), entry(2, EntryKind.ASK)], f"record 1, EntryLogged, can not be read: {NO_RECORD}"),
-        ([opened(), entry(2, EntryKind.RESPONSE), entry(3)], f"record 2, EntryLogged, can not be read: {ANSWERED}"),
+        ([opened(StreamId(""))], "record 0, StreamOpened, cannot be read: a stream id must not be empty"),
+        ([opened(), entry(2, EntryKind.CREATE)], f"record 1, EntryLogged, cannot be read: {NO_RECORD}"),
+        ([opened(), entry(2, EntryKind.ASK)], f"record 1, EntryLogged, cannot be read: {NO_RECORD}"),
+        ([opened(), entry(2, EntryKind.RESPONSE), entry(3)], f"record 2, EntryLogged, cannot be read: {ANSWERED}"),
         (
             [opened(), entry(2, EntryKind.FAILURE), entry(3, EntryKind.RESPONSE)],
-            f"record 2, EntryLogged, can not be read: {ANSWERED}",
+            f"record 2, EntryLogged, cannot be read: {ANSWERED}",
         ),
         (
             [opened(), entry(2, EntryKind.RESPONSE), entry(3, EntryKind.END), entry(4)],
-            f"record 3, EntryLogged, can not be read: {ANSWERED}",
+            f"record 3, EntryLogged, cannot be read: {ANSWERED}",
         ),
     ],
 )
@@ -338,7 +338,7 @@ def test_a_log_that_contradicts_itself_is_refused_where_it_does(records: list[Lo
     ],
 )
 def test_a_number_that_no_entry_can_have_is_refused_where_it_stands(record: LogRecord) -> None:
-    words = f"record 1, {type(record).__name__}, can not be read: its stream would have more entries than it can"
+    words = f"record 1, {type(record).__name__}, cannot be read: its stream would have more entries than it can"
     with pytest.raises(LocalProtocolError, match=whole(words)):
         read(opened(), record)
 

@@ -653,7 +653,7 @@ def test_only_what_keeps_a_log_recovers() -> None:
 def test_a_log_that_can_not_be_read_changes_nothing() -> None:
     streams = ServerStreams(DURABLE)
     before = streams.snapshot(0.0)
-    words = "record 0, StreamClosed, can not be read: its stream was not opened, or was closed, before"
+    words = "record 0, StreamClosed, cannot be read: its stream was not opened, or was closed, before"
     with pytest.raises(LocalProtocolError, match=whole(words)):
         streams.handle(Recover((StreamClosed(StreamId("s1"), Reason.EXPIRED, 0),)), 5.0)
     assert streams.snapshot(0.0) == before

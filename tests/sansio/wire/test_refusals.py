@@ -14,18 +14,18 @@ from mcpstreams_sansio.wire.refusals import Reason, Refusal, interrupted_error, 
 from tests.sansio.wire.json_values import POSITIONS, REQUEST_IDS, SECONDS, VALUES
 
 ERRORS = {
-    # what the request says can not be served
+    # what the request says cannot be served
     Reason.STREAM_NOT_FOUND: (INVALID_PARAMS, "there is no such stream for this token"),
     Reason.ABANDONED: (INVALID_PARAMS, "the stream was abandoned"),
     Reason.EXPIRED: (INVALID_PARAMS, "the stream is no longer kept"),
     Reason.CANCELLED: (INVALID_PARAMS, "the stream was cancelled"),
     Reason.FINISHED: (INVALID_PARAMS, "the stream was delivered completely"),
-    Reason.NOT_RESUMABLE: (INVALID_PARAMS, "the stream can not be resumed"),
+    Reason.NOT_RESUMABLE: (INVALID_PARAMS, "the stream cannot be resumed"),
     Reason.EVENTS_GONE: (INVALID_PARAMS, "messages after the cursor are no longer kept"),
     Reason.INVALID_CURSOR: (INVALID_PARAMS, "the cursor is no position of this stream"),
     Reason.ALREADY_ATTACHED: (INVALID_PARAMS, "the stream is attached to this connection already"),
     Reason.KEY_CONFLICT: (INVALID_PARAMS, "the key names another call"),
-    # it can not be served now, or here
+    # it cannot be served now, or here
     Reason.TOO_EARLY: (INVALID_REQUEST, "too early"),
     Reason.SUPERSEDED: (INVALID_REQUEST, "a newer attachment has the stream"),
     Reason.ID_IN_USE: (INVALID_REQUEST, "the id of the stream's request is in use on this connection"),

@@ -102,7 +102,7 @@ def test_a_port_that_is_taken_is_one_line(transport: str) -> None:
         result = demo("--serve", "--transport", transport, "--port", str(port))
     assert (result.exit_code, result.stderr) == (
         1,
-        f"Error: port {port} can not be listened on: Address already in use\n",
+        f"Error: port {port} cannot be listened on: Address already in use\n",
     )
 
 

@@ -1,4 +1,4 @@
-"""`mcpstreams draw` makes a picture of a transcript, or says why it can not."""
+"""`mcpstreams draw` makes a picture of a transcript, or says why it cannot."""
 
 from __future__ import annotations
 
