@@ -1,6 +1,7 @@
 """How far an application may be ahead of its client, and who tells it to wait and to go on (rules R6, R7, R10).
 
-It waits exactly while its stream holds as much as it may: whatever changes how much that is asks here again.
+It is told to wait when it adds an entry that makes its stream hold as much as it may, and to go on as soon as that is
+less: whatever lessens it asks here again. So where a client comes back from further behind, one entry more may come.
 """
 
 from __future__ import annotations
