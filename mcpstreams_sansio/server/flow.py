@@ -1,7 +1,8 @@
 """How far an application may be ahead of its client, and who tells it to wait and to go on (rules R6, R7, R10).
 
-It is told to wait when it adds an entry that makes its stream hold as much as it may, and to go on as soon as that is
-less: whatever lessens it asks here again. So where a client comes back from further behind, one entry more may come.
+It is told to wait when its stream holds as much as it may after an entry is added, or after a restart; and to go on as
+soon as that is less: whatever lessens it asks here again. So where a client comes back from further behind, one entry
+more may come.
 """
 
 from __future__ import annotations
